@@ -1,0 +1,32 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
+LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+.PHONY: build demo test deps docs proof-01 clean
+
+build:
+	@.ci/need go gcc
+	go build -trimpath -ldflags '$(LDFLAGS)' -o ascendctl .
+
+demo: build
+	@testdata/demo/demo.sh
+
+# What CI runs. As root it installs what it needs; else it asks first.
+test: deps
+	@.ci/test
+
+deps:
+	@.ci/deps
+
+# Pages that are made from the code; a test compares them.
+docs:
+	go test ./internal/screen ./cmd -run 'Docs|Schemas' -update
+
+# Every figure of the first milestone, into docs/proof/01.md.
+proof-01: deps build
+	@.ci/proof-01
+
+clean:
+	rm -rf ascendctl dist .cache

@@ -1,0 +1,15 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts the tool into a process group of its own, so that its
+// children can be ended with it: by the group we made, never by name.
+func ownGroup(c *exec.Cmd) {
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+}

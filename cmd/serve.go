@@ -1,0 +1,298 @@
+package cmd
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ascendctl/ascendctl/internal/front"
+	"github.com/ascendctl/ascendctl/internal/infer"
+	"github.com/ascendctl/ascendctl/internal/metrics"
+	"github.com/ascendctl/ascendctl/internal/model"
+	"github.com/ascendctl/ascendctl/internal/ort"
+	"github.com/ascendctl/ascendctl/internal/report"
+	"github.com/ascendctl/ascendctl/internal/screen"
+	"github.com/ascendctl/ascendctl/internal/serve"
+)
+
+type serveOptions struct {
+	listen, name, backend, ortLib string
+	access, readyFile             string
+	threads, lanes                int
+	maxBatch, queue, requests     int
+	maxBody                       sizeValue
+	drain, watchdog               durationValue
+}
+
+func (s *session) serveCommand() command {
+	o := serveOptions{maxBody: 64 << 20, drain: durationValue(30 * time.Second), watchdog: durationValue(30 * time.Second)}
+	return command{
+		use:   "serve <MODEL>",
+		group: groupDaily,
+		short: report.T("Serve a model over HTTP", "通过 HTTP 提供模型推理服务"),
+		long: report.T("Answers the Open Inference Protocol v2 with JSON and binary tensors. An ONNX model runs on the CPU\nby ONNX Runtime; this release has no NPU backend.",
+			"以 Open Inference Protocol v2 应答，支持 JSON 与二进制 Tensor。ONNX 模型由 ONNX Runtime 在 CPU 上运行；\n当前版本没有 NPU 后端。"),
+		examples: []example{
+			{report.T("on http://127.0.0.1:8000", "在 http://127.0.0.1:8000"), "ascendctl serve model.onnx"},
+			{report.T("for other machines too, under another name", "供其他机器访问，并指定模型名称"), "ascendctl serve model.onnx --listen 0.0.0.0:8000 --name resnet50"},
+			{report.T("on a free port, for a script", "使用空闲端口，供脚本使用"), "ascendctl serve model.onnx --listen 127.0.0.1:0 --ready-file ready.json"},
+		},
+		exits: report.T("0 stopped cleanly, 1 the model or its runtime cannot be loaded or the port is busy, 64 usage",
+			"0 正常停止，1 模型或运行库无法加载或端口被占用，64 用法错误"),
+		files: []string{"onnx", "om"},
+		works: true,
+		flags: o.flags,
+		run:   func(ctx context.Context, args []string) error { return s.serve(ctx, o, args[0]) },
+	}
+}
+
+func (o *serveOptions) flags(f *flagSet) {
+	f.text(&o.listen, "listen", "127.0.0.1:8000", report.T("`ADDR` to answer on; any other than loopback is open without a token", "监听地址 `ADDR`；非回环地址对外开放且不需要令牌"))
+	f.text(&o.name, "name", "", report.T("`NAME` of the model in addresses (default the file's name)", "模型在 URL 中的名称 `NAME`（默认取文件名）"))
+	f.text(&o.backend, "backend", "auto", report.T("`KIND` that runs the model: auto, cpu, npu", "运行模型的后端 `KIND`：auto、cpu、npu"))
+	f.text(&o.ortLib, "ort-lib", "", report.T("`FILE` of the ONNX Runtime library (default: searched, see version)", "ONNX Runtime 动态库 `FILE`（默认自动查找，见 version）"))
+	f.in = flagsLimits
+	f.number(&o.maxBatch, "max-batch", 32, report.T("most `ROWS` of one run; 1 runs every request alone", "单次运行的最多行数 `ROWS`；1 表示逐个请求运行"))
+	f.number(&o.queue, "queue", 1024, report.T("most requests that may wait, `N`; more are answered 429", "最多排队的请求数 `N`；超出时返回 429"))
+	f.number(&o.requests, "max-requests", 1024, report.T("most requests at once, `N`; more are answered 429", "最多同时处理的请求数 `N`；超出时返回 429"))
+	f.value(&o.maxBody, "max-body", report.T("largest request body, `SIZE`", "请求体上限 `SIZE`"))
+	f.number(&o.threads, "threads", 0, report.T("`N` threads of one operator (0: the library decides)", "单个算子使用的线程数 `N`（0：由运行库决定）"))
+	f.number(&o.lanes, "lanes", 0, report.T("`N` runs at once (0: 1 with batching, else the CPUs, at most 4)", "同时运行的批次数 `N`（0：组 batch 时为 1，否则为 CPU 数，最多 4）"))
+	f.value(&o.drain, "drain", report.T("how long a stop waits for running requests, `TIME`", "停止时等待在途请求的时间 `TIME`"))
+	f.value(&o.watchdog, "watchdog", report.T("a run longer than `TIME` makes the model not ready", "单次运行超过 `TIME` 时模型变为未就绪"))
+	f.in = flagsOutput
+	f.text(&o.access, "access-log", "", report.T("JSON access log to `FILE`, - for stderr, none (default the log file)", "JSON 访问日志写入 `FILE`，- 为 stderr，none 为关闭（默认写入日志文件）"))
+	f.text(&o.readyFile, "ready-file", "", report.T("write the ready document to `FILE` (JSON)", "就绪后将结果文档写入 `FILE`（JSON）"))
+}
+
+// serve takes the port first: a busy one is told before a large model loads.
+func (s *session) serve(ctx context.Context, o serveOptions, file string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := s.servable(o, file); err != nil {
+		return err
+	}
+	ln, err := front.Listen(o.listen, func(addr string) string {
+		return fmt.Sprintf("%s serve %s --listen %s", Name, file, addr)
+	})
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	access, accessName, err := s.accessLog(o.access)
+	if err != nil {
+		return err
+	}
+	name := first(o.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+	registry := metrics.NewRegistry()
+	service, err := serve.New(serve.Config{
+		Models:  []serve.Model{{Name: name, Open: func(ctx context.Context) (infer.Backend, error) { return s.openBackend(ctx, o, file) }}},
+		Version: s.app.Build.Version, MaxBatch: o.maxBatch, Lanes: o.lanes, Queue: o.queue,
+		Watchdog: time.Duration(o.watchdog), Seed: s.seed(), Metrics: registry, Log: s.log.Logger, Now: s.app.Now,
+	})
+	if err != nil {
+		return err
+	}
+	server := front.New(front.Options{
+		Drain: time.Duration(o.drain), MaxBody: int64(o.maxBody), MaxRequests: o.requests,
+		Exempt: serve.HealthPaths(), Ready: service.Ready, Log: access, Metrics: registry, Now: s.app.Now,
+	})
+	return s.serveUntil(ctx, service, server, ln, func() error {
+		d := screen.Serve{
+			URL: "http://" + reachable(ln.Addr()), Listen: ln.Addr().String(), Open: !front.Loopback(ln.Addr().String()),
+			ReadyMS: s.app.Now().Sub(s.started).Milliseconds(), Models: screen.FromServe(service.Models(), map[string]string{name: file}),
+			AccessLog: accessName, Drain: time.Duration(o.drain).Seconds(),
+		}
+		d.Envelope = s.envelope("serve/v1")
+		if err := s.show(d); err != nil {
+			return err
+		}
+		return writeReady(o.readyFile, d)
+	})
+}
+
+// serveUntil answers from the first moment (live, not ready), says so when the
+// model is warm, and stops when ctx ends: readiness goes first, running
+// requests finish, then the model is freed.
+func (s *session) serveUntil(ctx context.Context, service *serve.Service, server *front.Server, ln net.Listener, ready func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, ln, service.Handler()) }()
+	err := service.Start(ctx)
+	if err == nil {
+		err = ready()
+	}
+	if err != nil {
+		stop()
+	}
+	served := <-ended
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	closed := service.Close(closing)
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return nil // stopped while loading, as asked
+	case err != nil:
+		return err
+	}
+	if err := errors.Join(served, closed); err != nil {
+		return err
+	}
+	if !s.flags.quiet {
+		s.err.Say(report.T("stopped: running requests were finished", "已停止：在途请求均已完成"))
+	}
+	return nil
+}
+
+// check refuses numbers that make no sense, by flag.
+func (o serveOptions) check() error {
+	if err := oneOf("backend", o.backend, "auto", "cpu", "npu"); err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		flag       string
+		value, min int
+	}{{"max-batch", o.maxBatch, 1}, {"queue", o.queue, 1}, {"max-requests", o.requests, 1}, {"threads", o.threads, 0}, {"lanes", o.lanes, 0}} {
+		if n.value < n.min {
+			return usage(report.T("--%s %d: not a value it takes", "--%s %d：取值无效", n.flag, n.value), report.Text{},
+				report.T("give a number from %d", "给出不小于 %d 的数", n.min), "ascendctl serve --help")
+		}
+	}
+	return nil
+}
+
+// servable says before anything is started why this file cannot be served.
+func (s *session) servable(o serveOptions, file string) error {
+	if o.backend == "npu" {
+		return &report.Problem{
+			What: report.T("this release has no NPU backend", "当前版本没有 NPU 后端"),
+			Do:   report.T("serve the ONNX model on the CPU", "改为在 CPU 上运行 ONNX 模型"),
+			Run:  fmt.Sprintf("%s serve %s --backend cpu", Name, file), Exit: report.ExitFailed,
+		}
+	}
+	_, err := model.Open(file)
+	var p *report.Problem
+	if errors.As(err, &p) && strings.EqualFold(filepath.Ext(file), ".om") && !errors.Is(err, os.ErrNotExist) {
+		om := *p
+		om.What = report.T("%s cannot be served: an .om runs on an NPU only, never on the CPU", "无法提供 %s：.om 只能在 NPU 上运行，不能在 CPU 上运行", file)
+		om.Why = report.T("this release has no NPU backend", "当前版本没有 NPU 后端")
+		om.Do = report.T("serve the ONNX model it was made from", "改用其来源 ONNX 模型")
+		om.Run = ""
+		return &om
+	}
+	return err
+}
+
+func (s *session) openBackend(ctx context.Context, o serveOptions, file string) (infer.Backend, error) {
+	found, tried := ort.Search(s.searcher(o.ortLib))
+	lib, err := ort.Open(found.File)
+	if err != nil {
+		return nil, noRuntime(err, found, tried)
+	}
+	b, err := infer.OpenORT(ctx, lib, infer.Options{Path: file, Threads: o.threads})
+	var e *infer.Error
+	if errors.As(err, &e) {
+		return nil, &report.Problem{
+			What: report.T("ONNX Runtime does not load %s", "ONNX Runtime 无法加载 %s", file),
+			Why:  report.Same(e.Error()),
+			Do:   report.T("look at the operators and the opset of the model", "检查模型的算子与 opset"),
+			Run:  fmt.Sprintf("%s inspect %s", Name, file), Exit: report.ExitFailed, Err: err,
+		}
+	}
+	return b, err
+}
+
+// noRuntime is the one error for every way of having no ONNX Runtime.
+func noRuntime(err error, found ort.Candidate, tried []string) error {
+	p := &report.Problem{
+		What: report.T("ONNX Runtime not found", "未找到 ONNX Runtime"),
+		Why:  report.T("looked in %d places, the first: %s", "已查找 %d 处，首处：%s", len(tried), tried[0]),
+		Do:   report.T("get the pinned library; no package is installed", "获取固定版本的动态库，不会安装任何软件包"),
+		Run:  Name + " data fetch onnxruntime", Exit: report.ExitFailed, Err: err,
+	}
+	if found.How != ort.Loader {
+		p.What = report.T("ONNX Runtime cannot be used: %s", "无法使用 ONNX Runtime：%s", found.File)
+		p.Why = report.Same(err.Error())
+	}
+	return p
+}
+
+func (s *session) searcher(flag string) ort.Searcher {
+	return ort.Searcher{
+		Explicit: first(flag, s.app.Getenv("ASCENDCTL_ORT_LIB"), s.config.ORTLib),
+		Beside:   filepath.Dir(s.app.Self), Cache: s.app.cacheDir(), Arch: goArch,
+		Getenv: s.app.Getenv, Glob: filepath.Glob,
+	}
+}
+
+// accessLog is a JSON line per request; by default among the log lines.
+func (s *session) accessLog(where string) (log *slog.Logger, name string, err error) {
+	switch where {
+	case "none":
+		return nil, "", nil
+	case "-":
+		return slog.New(slog.NewJSONHandler(s.app.Err, nil)), "", nil
+	case "":
+		if s.log.quietInfo() {
+			return nil, "", nil
+		}
+		s.log.Info("serve", "access_log", "follows as JSON")
+		return slog.New(slog.NewJSONHandler(s.log.lazy, nil)), s.log.path(), nil
+	}
+	f, err := os.OpenFile(where, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, "", usage(report.T("cannot write the access log %s", "无法写入访问日志 %s", where), report.Same(err.Error()),
+			report.T("give a file that can be written, or none", "指定可写的文件，或 none"), "")
+	}
+	return slog.New(slog.NewJSONHandler(f, nil)), where, nil
+}
+
+// seed is random, so that no model can be tuned to the warm-up.
+func (s *session) seed() uint64 {
+	var b [8]byte
+	if _, err := io.ReadFull(s.app.Rand, b[:]); err != nil {
+		return uint64(s.started.UnixNano())
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// reachable is the address as somebody here would type it.
+func reachable(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return a.String()
+}
+
+// writeReady writes the document by rename, so whoever waits for the file
+// never reads half of it.
+func writeReady(name string, d screen.Serve) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".ready-*")
+	if err == nil {
+		defer os.Remove(f.Name())
+		err = screen.Write("json", f, nil, d)
+		err = errors.Join(err, f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), name)
+		}
+	}
+	if err != nil {
+		return usage(report.T("cannot write --ready-file %s", "无法写入 --ready-file %s", name), report.Same(err.Error()),
+			report.T("name a file in a folder that can be written", "指定可写目录中的文件"), "")
+	}
+	return nil
+}

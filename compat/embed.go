@@ -1,0 +1,9 @@
+// Package compat is the knowledge that is shipped inside the binary.
+package compat
+
+import "embed"
+
+// FS holds every file that --compat and data update may put another layer on.
+//
+//go:embed *.yaml
+var FS embed.FS

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ascendctl/ascendctl"
+
+// house is the picture of docs/architecture.md as a table: a room's floor and
+// the rooms it may import. A package that is missing here fails the test, so
+// nobody adds a room by accident. A sideways edge needs a reason in sideways.
+var house = map[string]struct {
+	floor float64
+	may   string
+}{
+	"internal/ascend":  {0, ""},
+	"internal/report":  {0, ""},
+	"internal/book":    {0, "internal/report"},
+	"internal/dl":      {0, ""},
+	"internal/ort":     {1, "internal/dl"},
+	"internal/ui":      {1, ""},
+	"internal/model":   {1, ""},
+	"internal/oip":     {1, ""},
+	"internal/metrics": {1, ""},
+	"internal/infer":   {2, "internal/ort internal/model internal/oip internal/metrics"},
+	"internal/front":   {2, "internal/metrics"},
+	"internal/serve":   {3, "internal/infer internal/front internal/oip internal/model internal/metrics"},
+	"internal/bench":   {3, "internal/infer internal/oip internal/model internal/metrics"},
+	"internal/hub":     {3, "internal/model"},
+	"internal/screen":  {4, "internal/ui internal/model internal/ort internal/oip internal/serve internal/bench internal/hub"},
+	"compat":           {4, ""}, // data: only cmd hands it to book
+	"recipes":          {4, ""},
+	"cmd":              {4.5, "*"},
+	"":                 {5, "cmd"}, // main.go
+}
+
+// words may be imported by every room above floor 0.
+var words = []string{"internal/ascend", "internal/report"}
+
+var sideways = map[string]string{ // "from to" -> why
+	"internal/book internal/report": "a book refuses a row whose text lacks a language, and its errors are problems",
+}
+
+// onlyHere keeps dangerous imports in the rooms that exist for them.
+var onlyHere = map[string][]string{
+	"C":                                 {"internal/dl", "internal/ort"},
+	"unsafe":                            {"internal/dl", "internal/ort", "internal/infer"},
+	"github.com/spf13/cobra":            {"cmd"},
+	"github.com/spf13/pflag":            {"cmd"},
+	"gopkg.in/yaml.v3":                  {"internal/book", "internal/screen"},
+	"github.com/charmbracelet/lipgloss": {"internal/ui"},
+	"github.com/schollz/progressbar/v3": {"internal/ui"},
+	"golang.org/x/term":                 {"", "cmd"},
+	"google.golang.org/protobuf/encoding/protowire": {"internal/model"},
+}
+
+type pkg struct {
+	ImportPath, Dir string
+	Imports         []string
+}
+
+// TestHouse holds the walls: every package has a line, every edge is in it.
+func TestHouse(t *testing.T) {
+	seen := goFolders(t) // walked here, so that the test cache notices a new room
+	for _, p := range listPackages(t) {
+		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		delete(seen, room)
+		if strings.HasPrefix(room, "testdata/") {
+			continue
+		}
+		row, ok := house[room]
+		if !ok {
+			t.Errorf("package %q has no line in the house: give it a floor and its edges, here and in docs/architecture.md", room)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if rooms, guarded := onlyHere[imp]; guarded && !slices.Contains(rooms, room) {
+				t.Errorf("%s imports %s, which belongs to %v alone", room, imp, rooms)
+			}
+			if to, ours := strings.CutPrefix(imp, module+"/"); ours {
+				edge(t, room, row.floor, row.may, to)
+			}
+		}
+	}
+	for room := range seen {
+		if !strings.HasPrefix(room, "testdata") && house[room].floor != 5 {
+			t.Errorf("folder %q holds Go files that no build sees", room)
+		}
+	}
+}
+
+func edge(t *testing.T, from string, floor float64, may, to string) {
+	t.Helper()
+	target, ok := house[to]
+	word := slices.Contains(words, to) && floor > 0
+	switch {
+	case !ok:
+		t.Errorf("%s imports %s, which is not in the house", from, to)
+	case target.floor > floor:
+		t.Errorf("%s (floor %g) imports %s (floor %g): never upwards", from, floor, to, target.floor)
+	case !word && may != "*" && !slices.Contains(strings.Fields(may), to):
+		t.Errorf("%s imports %s, which its line does not allow", from, to)
+	case target.floor == floor && sideways[from+" "+to] == "":
+		t.Errorf("%s imports %s sideways without a reason", from, to)
+	}
+}
+
+func listPackages(t *testing.T) (out []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports", "./...")
+	data, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var p pkg
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	if len(out) < 10 {
+		t.Fatalf("go list found %d packages", len(out))
+	}
+	return out
+}
+
+func goFolders(t *testing.T) map[string]bool {
+	t.Helper()
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, "_test.go") {
+			dir := filepath.ToSlash(filepath.Dir(p))
+			seen[strings.TrimPrefix(dir, ".")] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// TestHouseSaysNo proves that the walls can refuse.
+func TestHouseSaysNo(t *testing.T) {
+	for _, c := range []struct {
+		name, from string
+		floor      float64
+		may, to    string
+	}{
+		{"upwards", "internal/model", 1, "internal/serve", "internal/serve"},
+		{"not in the line", "internal/serve", 3, "", "internal/ort"},
+		{"sideways", "internal/oip", 1, "internal/metrics", "internal/metrics"},
+		{"unknown room", "internal/serve", 3, "internal/util", "internal/util"},
+	} {
+		probe := &testing.T{}
+		edge(probe, c.from, c.floor, c.may, c.to)
+		if !probe.Failed() {
+			t.Errorf("%s: %s -> %s was allowed", c.name, c.from, c.to)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ascendctl/ascendctl/internal/report"
+)
+
+var update = flag.Bool("update", false, "write docs/json.md, docs/exit-codes.md and docs/schema")
+
+const docs = "../../docs"
+
+// TestSchemasAreCurrent keeps docs/schema and docs/json.md equal to the Go
+// types. The end-to-end tests hold every real answer against these schemas.
+func TestSchemasAreCurrent(t *testing.T) {
+	page := &bytes.Buffer{}
+	page.WriteString("# JSON of ascendctl\n\nMade from the Go types by `make docs`. Every answer starts with the same head (`schema`, `tool`, `started`, `duration_ms`). Keys are only ever added within a version; an enum is a lower-case word; a `text` holds both languages. The schemas lie in `docs/schema/`.\n")
+	kinds := Kinds()
+	for _, k := range kinds {
+		s := schemaOf(reflect.TypeOf(k.Doc))
+		s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+		s["title"] = "ascendctl." + k.Schema
+		same(t, filepath.Join(docs, "schema", strings.ReplaceAll(k.Schema, "/", ".")+".json"), indent(t, s))
+		fmt.Fprintf(page, "\n## ascendctl.%s\n\n`%s`\n\n", k.Schema, k.Made)
+		page.WriteString("| key | type | what |\n| --- | --- | --- |\n")
+		rows(page, comments(t), reflect.TypeOf(k.Doc), "")
+	}
+	s := schemaOf(reflect.TypeOf(report.ProblemJSON{}))
+	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", "ascendctl error"
+	same(t, filepath.Join(docs, "schema", "error.json"), indent(t, s))
+	page.WriteString("\n## Errors\n\nWith `-o json` a failure is one JSON value on stderr.\n\n| key | type | what |\n| --- | --- | --- |\n")
+	rows(page, comments(t), reflect.TypeOf(report.ProblemJSON{}), "")
+	same(t, filepath.Join(docs, "json.md"), page.Bytes())
+}
+
+// TestExitCodeDocs keeps docs/exit-codes.md equal to the constants.
+func TestExitCodeDocs(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString("# Exit codes\n\nOne table for all commands, made from the constants by `make docs`. Over many hosts the worst wins, in the order 8, 7, 1, 5, 3, 4, 6, 0.\n\n| code | means | examples | 含义 | 示例 |\n| --- | --- | --- | --- | --- |\n")
+	for _, r := range report.ExitTable() {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", r.Code, r.Means.En, r.Example.En, r.Means.Zh, r.Example.Zh)
+	}
+	same(t, filepath.Join(docs, "exit-codes.md"), b.Bytes())
+}
+
+// TestSchemasSayNo proves that a schema refuses what it should.
+func TestSchemasSayNo(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	schema := c.MustCompile(filepath.Join(docs, "schema", "version.v1.json"))
+	var good any
+	data, err := json.Marshal(Version{Envelope: report.Envelope{Schema: "ascendctl.version/v1", Started: time.Now()}})
+	if err != nil || json.Unmarshal(data, &good) != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(good); err != nil {
+		t.Fatalf("a good document is refused: %v", err)
+	}
+	bad := good.(map[string]any)
+	bad["surprise"] = 1
+	if schema.Validate(bad) == nil {
+		t.Error("an unknown key is accepted")
+	}
+	delete(bad, "surprise")
+	delete(bad, "schema")
+	if schema.Validate(bad) == nil {
+		t.Error("a missing key is accepted")
+	}
+}
+
+func same(t *testing.T, name string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the code says (%v): run make docs", name, err)
+	}
+}
+
+func indent(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+// schemaOf is the JSON Schema of a Go type as encoding/json writes it.
+func schemaOf(t reflect.Type) map[string]any {
+	if t == reflect.TypeOf(time.Time{}) {
+		return map[string]any{"type": "string", "format": "date-time"}
+	}
+	if word, ok := jsonWord(t); ok {
+		return map[string]any{"type": word}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		s := schemaOf(t.Elem())
+		if word, ok := s["type"].(string); ok {
+			s["type"] = []string{word, "null"}
+		}
+		return s
+	case reflect.Slice, reflect.Array:
+		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+	case reflect.Struct:
+		return structSchema(t)
+	}
+	return map[string]any{}
+}
+
+func structSchema(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	each(t, func(f reflect.StructField, key string, optional bool) {
+		properties[key] = schemaOf(f.Type)
+		if !optional {
+			required = append(required, key)
+		}
+	})
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// jsonWord is the type of a scalar; types that write themselves say which by
+// what their zero value becomes.
+func jsonWord(t reflect.Type) (string, bool) {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) && t.Kind() != reflect.Pointer {
+		return "", false
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "string", true
+	case reflect.Bool:
+		return "boolean", true
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint64, reflect.Uint32, reflect.Uint8:
+		return "integer", true
+	case reflect.Float64, reflect.Float32:
+		return "number", true
+	}
+	return "", false
+}
+
+// each visits the fields that JSON shows, embedded structs flattened.
+func each(t reflect.Type, visit func(f reflect.StructField, key string, optional bool)) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-" || !f.IsExported():
+		case f.Anonymous && tag == "":
+			each(f.Type, visit)
+		default:
+			if tag == "" {
+				tag = f.Name
+			}
+			visit(f, tag, strings.Contains(options, "omit"))
+		}
+	}
+}
+
+// rows writes one line a key, nested keys with a dot, arrays with [].
+func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string) {
+	owner := t
+	each(t, func(f reflect.StructField, key string, optional bool) {
+		kind, inner := describe(f.Type)
+		if optional {
+			kind += ", optional"
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, key, kind, doc[fieldOwner(owner, f)+"."+f.Name])
+		if inner != nil && inner != reflect.TypeOf(report.Text{}) {
+			suffix := "."
+			if strings.HasPrefix(kind, "array") {
+				suffix = "[]."
+			}
+			rows(b, doc, inner, prefix+key+suffix)
+		}
+	})
+}
+
+// fieldOwner is the name of the struct that declares f, which for a flattened
+// field is not the one being shown.
+func fieldOwner(t reflect.Type, f reflect.StructField) string {
+	for i := range t.NumField() {
+		e := t.Field(i)
+		if e.Anonymous && e.Type.Kind() == reflect.Struct {
+			if _, ok := e.Type.FieldByName(f.Name); ok {
+				return fieldOwner(e.Type, f)
+			}
+		}
+	}
+	return t.Name()
+}
+
+func describe(t reflect.Type) (kind string, inner reflect.Type) {
+	switch {
+	case t == reflect.TypeOf(time.Time{}):
+		return "RFC 3339 time", nil
+	case t == reflect.TypeOf(report.Text{}):
+		return "text {en, zh}", nil
+	case t.Kind() == reflect.Pointer:
+		kind, inner = describe(t.Elem())
+		return kind + " or null", inner
+	case t.Kind() == reflect.Slice:
+		kind, inner = describe(t.Elem())
+		return "array of " + kind, inner
+	case t.Kind() == reflect.Map:
+		kind, _ = describe(t.Elem())
+		return "object of " + kind, nil
+	case t.Kind() == reflect.Struct:
+		return "object", t
+	}
+	if word, ok := jsonWord(t); ok {
+		return word, nil
+	}
+	return "any", nil
+}
+
+// comments reads what the source says of each field: "Struct.Field" -> text.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	files, err := filepath.Glob("../*/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources", err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if s, ok := spec.Type.(*ast.StructType); ok {
+					structComments(out, spec.Name.Name, s)
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func structComments(out map[string]string, name string, s *ast.StructType) {
+	for _, f := range s.Fields.List {
+		text := f.Doc.Text() + f.Comment.Text()
+		for _, n := range f.Names {
+			out[name+"."+n.Name] = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "/")
+		}
+	}
+}

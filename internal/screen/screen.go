@@ -1,0 +1,97 @@
+// Package screen turns results into documents: one struct each, whose JSON is
+// the struct and whose table is made from it, so the two cannot differ.
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/ascendctl/ascendctl/internal/report"
+	"github.com/ascendctl/ascendctl/internal/ui"
+)
+
+// Document is an answer that a person can read too.
+type Document interface {
+	Show(o *ui.Out)
+}
+
+// Kind is one row of docs/json.md.
+type Kind struct {
+	Schema string // "inspect/v1"
+	Made   string // the command that gives it
+	Doc    Document
+}
+
+// Kinds lists every document there is.
+func Kinds() []Kind {
+	return []Kind{
+		{"version/v1", "ascendctl version -o json", Version{}},
+		{"inspect/v1", "ascendctl inspect FILE -o json", Inspect{}},
+		{"serve/v1", "ascendctl serve MODEL -o json", Serve{}},
+		{"bench/v1", "ascendctl bench URL -o json", Bench{}},
+		{"fetch/v1", "ascendctl data fetch onnxruntime -o json", Fetch{}},
+	}
+}
+
+// Write writes a document as table, json or yaml; o is the same stream as w,
+// for people.
+func Write(format string, w io.Writer, o *ui.Out, d Document) error {
+	switch format {
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	case "yaml":
+		return writeYAML(w, d)
+	}
+	d.Show(o)
+	return nil
+}
+
+// writeYAML goes by way of JSON, so both have the same keys and order.
+func writeYAML(w io.Writer, d Document) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	plain(&n)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(&n); err != nil {
+		return err
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// plain takes the JSON look off a tree: blocks, and quotes only where needed.
+func plain(n *yaml.Node) {
+	n.Style = 0
+	for _, c := range n.Content {
+		plain(c)
+	}
+}
+
+// milliseconds with three significant digits at most.
+func ms(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// head is "label  value" with the label in the language of the screen.
+func head(label report.Text, value string) ui.Pair { return ui.Pair{Label: label, Value: value} }

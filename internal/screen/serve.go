@@ -1,0 +1,152 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ascendctl/ascendctl/internal/ascend"
+	"github.com/ascendctl/ascendctl/internal/oip"
+	"github.com/ascendctl/ascendctl/internal/report"
+	"github.com/ascendctl/ascendctl/internal/serve"
+	"github.com/ascendctl/ascendctl/internal/ui"
+)
+
+// Serve says what is being served and where.
+type Serve struct {
+	report.Envelope
+	URL       string       `json:"url"`
+	Listen    string       `json:"listen"` // address and port really taken
+	Open      bool         `json:"open"`   // reachable from other machines, without a token
+	ReadyMS   int64        `json:"ready_ms"`
+	Models    []ServeModel `json:"models"`
+	AccessLog string       `json:"access_log,omitempty"` // file of the access log
+	Drain     float64      `json:"drain_seconds"`        // how long a stop waits for running requests
+}
+
+// ServeModel is one model of a service.
+type ServeModel struct {
+	Name     string      `json:"name"`
+	File     string      `json:"file"`
+	Platform string      `json:"platform"` // OIP platform word
+	Inputs   []ServePort `json:"inputs"`
+	Outputs  []ServePort `json:"outputs"`
+	Device   ServeDevice `json:"device"`
+	MaxBatch int         `json:"max_batch"`        // rows of one run; 1: requests run alone
+	Alone    report.Text `json:"alone,omitzero"`   // why requests run alone
+	Lanes    int         `json:"lanes"`            // runs at once
+	WarmMS   int64       `json:"load_and_warm_ms"` // loading and warm-up
+}
+
+// ServePort is one input or output.
+type ServePort struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"` // ONNX word
+	Dims  []any  `json:"dims"`  // number, symbolic name, or "?"
+}
+
+// ServeDevice is where a model runs.
+type ServeDevice struct {
+	Kind      string `json:"kind"` // cpu, npu, sim
+	Name      string `json:"name"`
+	Library   string `json:"library,omitempty"` // the file really loaded
+	Simulated bool   `json:"simulated"`
+}
+
+// FromServe takes what a service knows of its models.
+func FromServe(infos []serve.Info, files map[string]string) []ServeModel {
+	var out []ServeModel
+	for _, i := range infos {
+		m := ServeModel{
+			Name: i.Name, File: files[i.Name], Platform: i.Platform,
+			Inputs: ports(i.Signature.Inputs), Outputs: ports(i.Signature.Outputs),
+			Device:   ServeDevice(i.Device),
+			MaxBatch: i.Batching.MaxRows, Lanes: i.Lanes,
+			WarmMS: (i.Opened + i.Warm).Milliseconds(),
+		}
+		if !i.Batching.On {
+			m.Alone = i.Batching.Why
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func ports(ps []oip.Port) (out []ServePort) {
+	for _, p := range ps {
+		dims := make([]any, len(p.Dims))
+		for i, d := range p.Dims {
+			switch {
+			case d >= 0:
+				dims[i] = d
+			case i < len(p.DimNames) && p.DimNames[i] != "":
+				dims[i] = p.DimNames[i]
+			default:
+				dims[i] = "?"
+			}
+		}
+		out = append(out, ServePort{p.Name, p.DType.ONNX(), dims})
+	}
+	return out
+}
+
+// Show writes the screen of a service that is ready.
+func (d Serve) Show(o *ui.Out) {
+	for _, m := range d.Models {
+		o.Print("%s  %s -> %s\n", o.Bold(m.File), signature(m.Inputs), signature(m.Outputs))
+		o.Say(report.T("  device    %s", "  设备      %s", device(m.Device)))
+		if m.Alone.IsZero() {
+			o.Say(report.T("  batching  up to %d rows a run: what waits when the device is free; nothing waits on a timer",
+				"  组 batch  每次最多 %d 行：设备空闲时取走排队的请求，不使用定时器", m.MaxBatch))
+		} else {
+			o.Say(report.T("  batching  off: %s", "  组 batch  关闭：%s", m.Alone))
+		}
+	}
+	if d.Open {
+		o.Say(report.T("  open      %s answers other machines, without a token", "  开放      %s 可被其他机器访问，且不需要令牌", d.Listen))
+	}
+	o.Print("\n")
+	o.Say(report.T("Ready in %s  %s   (Open Inference Protocol v2, /metrics, /readyz)", "就绪，用时 %s  %s   （Open Inference Protocol v2，/metrics，/readyz）",
+		ui.Duration(time.Duration(d.ReadyMS)*time.Millisecond), d.URL))
+	if len(d.Models) > 0 {
+		o.Say(report.T("Try:  curl -s %s/v2/models/%s", "试用：curl -s %s/v2/models/%s", d.URL, d.Models[0].Name))
+	}
+	o.Say(report.T("Stop: Ctrl-C drains for up to %s", "停止：Ctrl-C，最多用 %s 排空请求", ui.Duration(time.Duration(d.Drain*float64(time.Second)))))
+}
+
+// device says what runs the model, and what does not.
+func device(d ServeDevice) report.Text {
+	switch {
+	case d.Simulated:
+		return report.T("SIMULATED, not an NPU", "模拟设备，非 NPU")
+	case d.Kind == "cpu":
+		return report.T("CPU, %s (no NPU is used)", "CPU，%s（未使用 NPU）", d.Name)
+	}
+	return report.Same(d.Name)
+}
+
+func signature(ps []ServePort) string {
+	words := make([]string, len(ps))
+	for i, p := range ps {
+		words[i] = fmt.Sprintf("%s %s %s", p.Name, screenType(p.DType), dimWords(p.Dims))
+	}
+	return strings.Join(words, ", ")
+}
+
+func dimWords(dims []any) string {
+	words := make([]string, len(dims))
+	for i, d := range dims {
+		words[i] = fmt.Sprint(d)
+	}
+	return "[" + strings.Join(words, ",") + "]"
+}
+
+// screenType turns FLOAT into float32.
+func screenType(onnx string) string {
+	for d := ascend.Undefined; d <= ascend.Int4; d++ {
+		if d.ONNX() == onnx {
+			return d.String()
+		}
+	}
+	return strings.ToLower(onnx)
+}

@@ -1,0 +1,264 @@
+package serve
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ascendctl/ascendctl/internal/ascend"
+	"github.com/ascendctl/ascendctl/internal/infer"
+	"github.com/ascendctl/ascendctl/internal/oip"
+)
+
+// errPanicked stands for the answer of a run that never returned.
+var errPanicked = errors.New("the backend panicked")
+
+// errRows is an output whose axis 0 is not the rows of the batch.
+var errRows = errors.New("axis 0 of an output is not the rows of the batch")
+
+// run is one execution: the batch and the memory behind it, which goes back to
+// the pool with the last of its users.
+type run struct {
+	home  *batcher
+	batch infer.Batch
+	place []int // signature index of an output -> index in batch.Outputs, -1: not asked for
+	rows  int
+	bufs  []*buffer
+	users atomic.Int32
+}
+
+func (b *batcher) newRun(members []*job) *run {
+	r, ok := b.runs.Get().(*run)
+	if !ok {
+		r = &run{home: b, place: make([]int, len(b.sig.Outputs))}
+		r.batch.Alloc = r.alloc
+	}
+	r.rows = 0
+	for i := range r.place {
+		r.place[i] = -1
+	}
+	for _, j := range members {
+		r.rows += max(j.rows, 1)
+		for _, o := range j.want {
+			r.place[o] = 0
+		}
+	}
+	for o, p := range r.place { // the order of the signature
+		if p == 0 {
+			r.place[o] = len(r.batch.Outputs)
+			r.batch.Outputs = append(r.batch.Outputs, oip.Tensor{Name: b.sig.Outputs[o].Name})
+		}
+	}
+	r.users.Store(1)
+	return r
+}
+
+// done gives a share up.
+func (r *run) done() {
+	if r.users.Add(-1) > 0 {
+		return
+	}
+	for _, buf := range r.bufs {
+		r.home.pool.put(buf)
+	}
+	clear(r.bufs)
+	clear(r.batch.Inputs)
+	clear(r.batch.Outputs)
+	r.bufs, r.batch.Inputs, r.batch.Outputs = r.bufs[:0], r.batch.Inputs[:0], r.batch.Outputs[:0]
+	r.batch.Times = infer.Times{}
+	r.home.runs.Put(r)
+}
+
+// alloc is infer.Batch.Alloc.
+func (r *run) alloc(_ int, size int64) ([]byte, error) {
+	if int64(int(size)) != size || size < 0 {
+		return nil, fmt.Errorf("an output of %d bytes", size)
+	}
+	return r.borrow(int(size)), nil
+}
+
+func (r *run) borrow(n int) []byte {
+	buf := r.home.pool.get(n)
+	r.bufs = append(r.bufs, buf)
+	return buf.data[:n:n]
+}
+
+// execute runs members as one batch and leaves each its own result. Where a
+// joined run fails by its content, the members are run again one by one, so
+// that a poisoned request fails alone.
+func (b *batcher) execute(ctx context.Context, l *lane, members []*job) {
+	if len(members) == 1 {
+		b.one(ctx, members[0])
+		return
+	}
+	stop := watch(l.cancel, members)
+	err := b.joined(ctx, members)
+	stop()
+	var failure *infer.Error
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, errRows):
+		b.alone()
+		b.seen.unjoinable(reasonRows)
+	case errors.As(err, &failure) && (failure.Class == infer.Reject || failure.Class == infer.Failed):
+	default:
+		for _, j := range members {
+			j.err = err
+		}
+		return
+	}
+	for _, j := range members {
+		b.mu.Lock()
+		ctx := b.enter(l, j.ctx)
+		b.mu.Unlock()
+		b.one(ctx, j)
+	}
+}
+
+// watch cancels a joined run once every member is gone.
+func watch(cancel context.CancelFunc, members []*job) (stop func()) {
+	left := new(atomic.Int32)
+	left.Store(int32(len(members)))
+	stops := make([]func() bool, len(members))
+	for i, j := range members {
+		stops[i] = context.AfterFunc(j.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// one runs a single job: its inputs go as they are.
+func (b *batcher) one(ctx context.Context, j *job) {
+	if j.err = ctx.Err(); j.err != nil {
+		return
+	}
+	j.members[0] = j
+	r := b.newRun(j.members[:])
+	r.batch.Inputs = append(r.batch.Inputs, j.inputs...)
+	if j.err = b.call(ctx, r, j.members[:]); j.err != nil {
+		r.done()
+		return
+	}
+	j.run, j.outputs = r, j.outputs[:0]
+	for _, o := range j.want {
+		j.outputs = append(j.outputs, r.batch.Outputs[r.place[o]])
+	}
+}
+
+// joined runs several jobs as one batch and gives each its rows.
+func (b *batcher) joined(ctx context.Context, members []*job) error {
+	r := b.newRun(members)
+	defer r.done()
+	for i := range b.sig.Inputs {
+		r.batch.Inputs = append(r.batch.Inputs, r.join(i, members))
+	}
+	if err := b.call(ctx, r, members); err != nil {
+		return err
+	}
+	for o, p := range r.place {
+		if p < 0 {
+			continue
+		}
+		if t := &r.batch.Outputs[p]; len(t.Shape) == 0 || t.Shape[0] != int64(r.rows) {
+			return fmt.Errorf("output %q: %w", b.sig.Outputs[o].Name, errRows)
+		}
+	}
+	return r.split(members)
+}
+
+// call runs r and keeps the times for its members and the statistics.
+func (b *batcher) call(ctx context.Context, r *run, members []*job) error {
+	for _, j := range members {
+		j.err = errPanicked
+	}
+	start := b.now()
+	err := b.backend.Run(ctx, &r.batch)
+	took := b.now().Sub(start)
+	for _, j := range members {
+		j.err, j.waited, j.took, j.times, j.shared = nil, start.Sub(j.queued), took, r.batch.Times, r.rows
+	}
+	b.seen.ran(r.rows, took, r.batch.Times, err)
+	return err
+}
+
+// join lays input i of the members one after the other.
+func (r *run) join(i int, members []*job) oip.Tensor {
+	t := members[0].inputs[i]
+	size := 0
+	for _, j := range members {
+		size += len(j.inputs[i].Data)
+	}
+	data, at := r.borrow(size), 0
+	for _, j := range members {
+		at += copy(data[at:], j.inputs[i].Data)
+	}
+	shape := append([]int64(nil), t.Shape...)
+	shape[0] = int64(r.rows)
+	t.Shape, t.Data = shape, data
+	return t
+}
+
+// split gives each member its rows of the outputs it wants; nothing is copied.
+func (r *run) split(members []*job) error {
+	cuts := make([]int, len(r.batch.Outputs)) // where the next member begins
+	for _, j := range members {
+		part := make([]oip.Tensor, len(r.batch.Outputs))
+		for k := range part {
+			t := r.batch.Outputs[k]
+			shape := append([]int64{int64(j.rows)}, t.Shape[1:]...)
+			size, err := extent(t.DType, shape, t.Data[cuts[k]:])
+			if err != nil {
+				return &infer.Error{Class: infer.Failed, Op: "split", Detail: fmt.Sprintf("output %q: %v", t.Name, err)}
+			}
+			t.Shape, t.Data = shape, t.Data[cuts[k]:cuts[k]+size:cuts[k]+size]
+			part[k], cuts[k] = t, cuts[k]+size
+		}
+		j.outputs = j.outputs[:0]
+		for _, o := range j.want {
+			j.outputs = append(j.outputs, part[r.place[o]])
+		}
+	}
+	for _, j := range members {
+		r.users.Add(1)
+		j.run = r
+	}
+	return nil
+}
+
+// extent is the number of bytes that a tensor of that shape takes at the
+// beginning of data.
+func extent(d ascend.DType, shape []int64, data []byte) (int, error) {
+	n, ok := ascend.Elements(shape)
+	if !ok {
+		return 0, fmt.Errorf("shape %v", shape)
+	}
+	if d == ascend.String {
+		at := 0
+		for range n {
+			if len(data)-at < 4 {
+				return 0, errors.New("a string is cut off")
+			}
+			size := int(binary.LittleEndian.Uint32(data[at:]))
+			if size > len(data)-at-4 {
+				return 0, errors.New("a string is cut off")
+			}
+			at += 4 + size
+		}
+		return at, nil
+	}
+	size, ok := d.Size(n)
+	if !ok || size > int64(len(data)) {
+		return 0, fmt.Errorf("%d elements of %s do not fit %d bytes", n, d, len(data))
+	}
+	return int(size), nil
+}

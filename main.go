@@ -1,0 +1,36 @@
+// ascendctl takes a Huawei Ascend NPU host from bare to serving.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/ascendctl/ascendctl/cmd"
+)
+
+// Set by the linker.
+var version, commit, date = "dev", "", ""
+
+func main() {
+	// The first signal ends ctx and the command winds up; NotifyContext then
+	// lets go, so the second one ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	self, _ := os.Executable()
+	columns, _, _ := term.GetSize(int(os.Stdout.Fd()))
+	os.Exit(cmd.Main(ctx, cmd.App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
+		Columns: columns,
+		Getenv:  os.Getenv, Environ: os.Environ(), Now: time.Now, Rand: rand.Reader,
+		Exec: cmd.Exec, LookPath: exec.LookPath, Self: self,
+		Build: cmd.Build{Version: version, Commit: commit, Date: date},
+	}, os.Args[1:]))
+}
