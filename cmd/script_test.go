@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -62,7 +63,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// code N PROGRAM ARGS... runs a program and wants that exit status.
+// code N PROGRAM ARGS... runs a program and wants that exit status; a line of
+// ours that the message tells people to run must be one that parses.
 func code(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N program args...")
@@ -76,6 +78,11 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%v", err)
 		}
 		got = exit.ExitCode()
+	}
+	for _, line := range strings.Split(ts.ReadFile("stderr"), "\n") {
+		if run, ok := strings.CutPrefix(line, "  run   "+cmd.Name); ok {
+			ts.Check(cmd.ParseLine(cmd.Name + run))
+		}
 	}
 	if got != want {
 		ts.Fatalf("exit %d, want %d\n%s%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,17 +14,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ascendctl/ascendctl/internal/book"
 	"github.com/ascendctl/ascendctl/internal/front"
 	"github.com/ascendctl/ascendctl/internal/infer"
 	"github.com/ascendctl/ascendctl/internal/metrics"
 	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/ort"
+	"github.com/ascendctl/ascendctl/internal/recipe"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
 	"github.com/ascendctl/ascendctl/internal/serve"
+	"github.com/ascendctl/ascendctl/recipes"
 )
 
 type serveOptions struct {
+	recipe                        string
 	listen, name, backend, ortLib string
 	access, readyFile             string
 	threads, lanes                int
@@ -35,7 +40,7 @@ type serveOptions struct {
 func (s *session) serveCommand() command {
 	o := serveOptions{maxBody: 64 << 20, drain: durationValue(30 * time.Second), watchdog: durationValue(30 * time.Second)}
 	return command{
-		use:   "serve <MODEL>",
+		use:   "serve [MODEL]",
 		group: groupDaily,
 		short: report.T("Serve a model over HTTP", "通过 HTTP 提供模型推理服务"),
 		long: report.T("Answers the Open Inference Protocol v2 with JSON and binary tensors. An ONNX model runs on the CPU\nby ONNX Runtime; this release has no NPU backend.",
@@ -50,17 +55,64 @@ func (s *session) serveCommand() command {
 		files: []string{"onnx", "om"},
 		works: true,
 		flags: o.flags,
-		run:   func(ctx context.Context, args []string) error { return s.serve(ctx, o, args[0]) },
+		run: func(ctx context.Context, args []string) error {
+			file, err := applyRecipe(&o, args)
+			if err != nil {
+				return err
+			}
+			return s.serve(ctx, o, file)
+		},
 	}
 }
 
+// The defaults of flags that a recipe may set: "" and 0 mean "not said".
+const (
+	defaultListen   = "127.0.0.1:8000"
+	defaultMaxBatch = 32
+)
+
+// applyRecipe fills what no flag said from the recipe, and then from the
+// defaults, and gives the model file.
+func applyRecipe(o *serveOptions, args []string) (file string, err error) {
+	var r recipe.Recipe
+	if o.recipe != "" {
+		if r, err = findRecipe(o.recipe); err != nil {
+			return "", err
+		}
+	}
+	file = r.Model
+	if len(args) > 0 {
+		file = args[0]
+	}
+	if file == "" {
+		return "", usage(report.T("serve needs a model or a recipe", "serve 需要模型文件或部署配方"), report.Text{},
+			report.T("give an ONNX file, or --recipe", "给出 ONNX 文件，或使用 --recipe"), Name+" serve --recipe cpu-demo")
+	}
+	o.listen, o.name = first(o.listen, r.Listen, defaultListen), first(o.name, r.Name)
+	o.backend, o.maxBatch = first(o.backend, r.Backend, "auto"), cmp.Or(o.maxBatch, r.MaxBatch, defaultMaxBatch)
+	return file, nil
+}
+
+// findRecipe takes a path for a file and a word for a shipped recipe.
+func findRecipe(name string) (recipe.Recipe, error) {
+	if !strings.ContainsAny(name, "/.") {
+		return recipe.Find(book.New(book.Layer{Name: "recipes", FS: recipes.FS}), "*.yaml", name)
+	}
+	if _, err := readFile("--recipe", name); err != nil { // names the path as it was typed
+		return recipe.Recipe{}, err
+	}
+	dir, base := filepath.Split(name)
+	return recipe.Find(book.New(book.Layer{Name: filepath.Clean(dir), FS: os.DirFS(filepath.Clean(dir)), User: true}), base, "")
+}
+
 func (o *serveOptions) flags(f *flagSet) {
-	f.text(&o.listen, "listen", "127.0.0.1:8000", report.T("`ADDR` to answer on; any other than loopback is open without a token", "监听地址 `ADDR`；非回环地址对外开放且不需要令牌"))
+	f.text(&o.recipe, "recipe", "", report.T("`NAME` of a shipped recipe, or a file; flags rule over it", "内置部署配方名称 `NAME` 或文件；选项优先于配方"))
+	f.text(&o.listen, "listen", "", report.T("`ADDR` to answer on; any other than loopback is open without a token (default 127.0.0.1:8000)", "监听地址 `ADDR`；非回环地址对外开放且不需要令牌（默认 127.0.0.1:8000）"))
 	f.text(&o.name, "name", "", report.T("`NAME` of the model in addresses (default the file's name)", "模型在 URL 中的名称 `NAME`（默认取文件名）"))
-	f.text(&o.backend, "backend", "auto", report.T("`KIND` that runs the model: auto, cpu, npu", "运行模型的后端 `KIND`：auto、cpu、npu"))
+	f.text(&o.backend, "backend", "", report.T("`KIND` that runs the model: auto, cpu, npu (default auto)", "运行模型的后端 `KIND`：auto、cpu、npu（默认 auto）"))
 	f.text(&o.ortLib, "ort-lib", "", report.T("`FILE` of the ONNX Runtime library (default: searched, see version)", "ONNX Runtime 动态库 `FILE`（默认自动查找，见 version）"))
 	f.in = flagsLimits
-	f.number(&o.maxBatch, "max-batch", 32, report.T("most `ROWS` of one run; 1 runs every request alone", "单次运行的最多行数 `ROWS`；1 表示逐个请求运行"))
+	f.number(&o.maxBatch, "max-batch", 0, report.T("most `ROWS` of one run; 1 runs every request alone (default 32)", "单次运行的最多行数 `ROWS`；1 表示逐个请求运行（默认 32）"))
 	f.number(&o.queue, "queue", 1024, report.T("most requests that may wait, `N`; more are answered 429", "最多排队的请求数 `N`；超出时返回 429"))
 	f.number(&o.requests, "max-requests", 1024, report.T("most requests at once, `N`; more are answered 429", "最多同时处理的请求数 `N`；超出时返回 429"))
 	f.value(&o.maxBody, "max-body", report.T("largest request body, `SIZE`", "请求体上限 `SIZE`"))

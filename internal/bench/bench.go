@@ -81,8 +81,9 @@ type Level struct {
 
 // Accuracy counts rows whose largest output element is the label.
 type Accuracy struct {
-	Right int `json:"right"`
-	Total int `json:"total"` // rows answered
+	Right   int     `json:"right"`
+	Total   int     `json:"total"`   // rows answered
+	Percent float64 `json:"percent"` // two decimals
 }
 
 // Run measures every level of o in turn. An error is a *report.Problem and

@@ -202,7 +202,7 @@ func (l *level) sum(workers []*worker, start time.Time) Level {
 	slices.Sort(times)
 	m.P50, m.P90, m.P99, m.Max = rank(times, .50), rank(times, .90), rank(times, .99), rank(times, 1)
 	if l.f.labels != nil {
-		m.Accuracy = &Accuracy{Right: right, Total: total}
+		m.Accuracy = &Accuracy{Right: right, Total: total, Percent: math.Round(1e4*float64(right)/float64(max(1, total))) / 100}
 	}
 	return m
 }

@@ -77,7 +77,7 @@ func TestRowsDecodeEveryKindOfValue(t *testing.T) {
 		Day:   time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC),
 		Title: report.Text{En: "%s of {n}, 96% done", Zh: "{n} 的 %s，已完成 96%"},
 		Parts: []part{{"p", report.Text{En: "x", Zh: "甲"}}}, Env: map[string]string{"A": "b"}, More: &part{Name: "q"},
-		Free: []any{1, map[string]any{"x": "y"}}}}
+		Free: []any{1, map[string]any{"x": "y"}}, hidden: ""}}
 	if d := cmp.Diff(want, rows, cmp.AllowUnexported(tool{})); d != "" {
 		t.Error(d)
 	}
@@ -160,7 +160,8 @@ func TestMistakes(t *testing.T) {
 			}
 			l.User = true
 			_, err = Rows[tool](New(l), "tools.yaml", "tools")
-			if !errors.As(err, &p) || p.Exit != report.ExitUsage || p.Why.En != c.want || p.Why.Zh == "" || p.Why.Zh == p.Why.En && p.What.Zh == p.What.En {
+			if !errors.As(err, &p) || p.Exit != report.ExitUsage || p.Why.En != c.want || p.Why.Zh == "" || p.What.Zh == p.What.En ||
+				!strings.HasPrefix(p.What.En, "k/tools.yaml has mistakes: ") {
 				t.Errorf("as a user's file: %#v", err)
 			}
 		})

@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ const listed = 20
 // mistakes collects what is wrong with the files of a layer.
 type mistakes struct {
 	n     int
+	file  string // the first one
 	lines []report.Text
 	cause error
 }
@@ -21,6 +23,7 @@ type mistakes struct {
 // add keeps one mistake; line 0 stands for the file as a whole.
 func (m *mistakes) add(file string, line int, en, zh string, args ...any) {
 	m.n++
+	m.file = cmp.Or(m.file, file)
 	if len(m.lines) == listed {
 		return
 	}
@@ -35,6 +38,7 @@ func (m *mistakes) add(file string, line int, en, zh string, args ...any) {
 // take adds what another file got wrong.
 func (m *mistakes) take(o *mistakes) {
 	m.n += o.n
+	m.file = cmp.Or(m.file, o.file)
 	m.lines = append(m.lines, o.lines[:min(len(o.lines), listed-len(m.lines))]...)
 	if m.cause == nil {
 		m.cause = o.cause
@@ -57,7 +61,7 @@ func (m *mistakes) err(user bool) error {
 		return errors.New(all.En)
 	}
 	return &report.Problem{
-		What: report.T("a YAML file has mistakes: %d", "YAML 文件有错误：%d 处", m.n),
+		What: report.T("%s has mistakes: %d", "%s 有错误：%d 处", m.file, m.n),
 		Why:  all,
 		Do:   report.T("correct the lines named above", "修正上述各行"),
 		Exit: report.ExitUsage,

@@ -95,10 +95,11 @@ func tooLarge(limit int64) *Error {
 	return &Error{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Msg: fmt.Sprintf("the request body is larger than %d bytes", limit)}
 }
 
-// finish reads what is left of a body that is not wanted, so that the client
-// sees the answer and can use the connection again. When that would be more
+// finish reads what is left of a body that nobody wants, before the answer: the
+// client sees it, and can use the connection again. When that would be more
 // than a whole body, or the client still waits to be asked for it, the
-// connection is closed instead.
+// connection is closed instead. net/http would do the same for a short rest,
+// but after the write deadline was set, which could then pass meanwhile.
 func (b *body) finish() {
 	if b.src == nil || b.err == io.EOF {
 		return

@@ -84,8 +84,6 @@ func (s *Server) route(x *exchange, r *http.Request, h http.Handler) {
 		h.ServeHTTP(x, r)
 	default:
 		if err := s.enter(); err != nil {
-			// Read to its end, the body does not stand in the way of the answer.
-			x.body.finish()
 			if err.(*Error).Status == http.StatusTooManyRequests {
 				x.Header().Set("Retry-After", "1")
 			}
@@ -157,9 +155,11 @@ func Class(r *http.Request, class string) {
 // Unwrap lets http.ResponseController find the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader notes the status on its way.
+// WriteHeader ends the reading of the body, as in net/http, and notes the
+// status on its way.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
+		x.body.finish()
 		x.status = status
 		x.gone = x.gone || x.Err() != nil
 		if x.server.draining.Load() {
@@ -259,23 +259,22 @@ func (x *exchange) record(r *http.Request) {
 	if !logger.Enabled(x, slog.LevelInfo) {
 		return
 	}
-	line := slog.NewRecord(now, slog.LevelInfo, "request", 0)
-	line.AddAttrs(
+	attrs := append(make([]slog.Attr, 0, 16),
 		slog.String("method", clip(r.Method, 32)),
 		slog.String("path", clip(r.URL.Path, 256)), // never the query: it may hold secrets
 		slog.Int("status", status),
 		slog.Float64("ms", float64(took.Microseconds())/1000),
 		slog.Int64("in", x.body.n),
 		slog.Int64("out", x.out),
-		slog.String("remote", r.RemoteAddr),
-	)
-	if ua := r.UserAgent(); ua != "" {
-		line.AddAttrs(slog.String("agent", clip(ua, 128)))
+		slog.String("remote", r.RemoteAddr))
+	if agent := r.UserAgent(); agent != "" {
+		attrs = append(attrs, slog.String("agent", clip(agent, 128)))
 	}
 	if x.code != "" {
-		line.AddAttrs(slog.String("error", x.code))
+		attrs = append(attrs, slog.String("error", x.code))
 	}
-	line.AddAttrs(x.notes...)
+	line := slog.NewRecord(now, slog.LevelInfo, "request", 0)
+	line.AddAttrs(append(attrs, x.notes...)...)
 	_ = logger.Handle(x, line) // a full disk must not stop the service
 }
 

@@ -16,7 +16,7 @@ import (
 // ReadBody reads the whole body of r, decompressed (Content-Encoding gzip or
 // deflate), within the server's limits. body is valid until release, which is
 // never nil. Errors are *Error: 413 too large, 415 another encoding, 400 the
-// rest; what is left of the body has then been dealt with.
+// rest.
 func ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	x := exchangeOf(r)
 	if x == nil { // outside a Server: its default limits
@@ -28,7 +28,6 @@ func ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, release func
 	buf, n, err := s.readBody(x, r)
 	if err != nil {
 		s.buffers.put(buf)
-		x.body.finish()
 		return nil, func() {}, err
 	}
 	return buf[:n], func() { s.buffers.put(buf) }, nil

@@ -71,6 +71,7 @@ type Server struct {
 	draining atomic.Bool
 	idle     chan struct{} // tells a drain that running fell to zero
 	cut      chan struct{}
+	cutOnce  sync.Once
 	cutting  atomic.Bool // connections are being closed under their requests
 }
 
@@ -154,7 +155,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, h http.Handler) error
 	cancel()
 	s.await(unwindTime, nil)
 	return &report.Problem{
-		What: report.T("%d requests were cut", "%d 个请求被中断", left),
+		What: report.T("running requests cut: %d", "被中断的运行中请求：%d 个", left),
 		Why:  report.T("they had not finished when the server had to stop (drain time %s)", "服务必须停止时，这些请求仍未完成（排空时限 %s）", s.o.Drain),
 		Do:   report.T("allow a longer drain time, or send shorter requests", "延长排空时限，或缩短单个请求的耗时"),
 		Exit: report.ExitFailed, Err: ErrCut,
@@ -182,8 +183,8 @@ func (s *Server) await(limit time.Duration, stop <-chan struct{}) int64 {
 }
 
 // Cut ends a drain, the running or the coming one, at once: what the second
-// Ctrl-C asks for. It may be called once.
-func (s *Server) Cut() { close(s.cut) }
+// Ctrl-C asks for.
+func (s *Server) Cut() { s.cutOnce.Do(func() { close(s.cut) }) }
 
 // enter counts a request in; an *Error says why it must not run.
 func (s *Server) enter() error {

@@ -89,7 +89,7 @@ func (o *Options) allFailed(tried []report.Text, offline bool) *report.Problem {
 		What: report.T("cannot fetch ONNX Runtime for %s/%s", "无法下载 %s/%s 的 ONNX Runtime", o.OS, o.Arch),
 		Why:  lines(tried),
 		Do:   do,
-		Run:  "ascendctl data fetch --dry-run",
+		Run:  "ascendctl data fetch onnxruntime --dry-run",
 		Exit: report.ExitFailed,
 	}
 }

@@ -83,20 +83,29 @@ func x(word, shape, data string) string {
 	return infer(`{"name":"x","datatype":"` + word + `","shape":` + shape + `,"data":` + data + `}`)
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
-	deep := strings.Repeat("[", 1e5)
-	size := func(n string) string {
-		return infer(`{"name":"x","shape":[1,2],"datatype":"FP32","parameters":{"binary_data_size":`+n+`}}`, `"y":0`)
+// refusal is a request that is answered with 400.
+type refusal struct {
+	name   string
+	sig    Signature
+	body   string
+	header string
+	code   string
+	says   []string
+}
+
+func refused(t *testing.T, cases []refusal) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := DecodeRequest([]byte(c.body), c.header, c.sig)
+			wantError(t, err, 400, c.code, c.says...)
+		})
 	}
+}
+
+func TestNamesAndTypesThatAreRefused(t *testing.T) {
 	float := only(ascend.Float, -1, 2)
-	for _, c := range []struct {
-		name   string
-		sig    Signature
-		body   string
-		header string
-		code   string
-		says   []string
-	}{
+	refused(t, []refusal{
 		{"C20 an id that is no string", pair, infer(goodX+","+goodK, `"id":7`), "", "json", []string{fmt.Sprint("byte ", strings.Index(infer(goodX+","+goodK, `"id":7`), `7}`)), "id in quotes", "'7'"}},
 		{"C23 output named twice", pair, infer(goodX+","+goodK, `"outputs":[{"name":"y"},{"name":"n"},{"name":"y"}]`), "", "name", []string{`output "y"`, "twice"}},
 		{"C24 unknown output", pair, infer(goodX+","+goodK, `"outputs":[{"name":"q"}]`), "", "name", []string{`output "q"`, "no such output"}},
@@ -111,6 +120,12 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"C29 lower case datatype", float, x("fp32", "[1,2]", "[1,2]"), "", "datatype", []string{`"fp32"`}},
 		{"C29 empty datatype", float, x("", "[1,2]", "[1,2]"), "", "datatype", []string{`""`}},
 		{"C29 no datatype", float, infer(`{"name":"x","shape":[1,2],"data":[1,2]}`), "", "datatype", []string{`input "x"`}},
+	})
+}
+
+func TestShapesAndValuesThatAreRefused(t *testing.T) {
+	float := only(ascend.Float, -1, 2)
+	refused(t, []refusal{
 		{"C30 wrong rank", float, x("FP32", "[2]", "[1,2]"), "", "shape", []string{"expected 2 dims [-1,2], got 1: [2]"}},
 		{"C30 wrong dim", float, x("FP32", "[1,3]", "[1,2,3]"), "", "shape", []string{"expected shape [-1,2], got [1,3]", "axis 1 is 3"}},
 		{"C30 no shape", float, infer(`{"name":"x","datatype":"FP32","data":[1,2]}`), "", "shape", []string{"expected a shape"}},
@@ -144,6 +159,13 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"C43 BF16 in JSON", only(ascend.BFloat16, 1), x("BF16", "[1]", "[1]"), "", "datatype", []string{"BF16 has no JSON form"}},
 		{"C44 BYTES to a float input", float, x("BYTES", "[1,2]", `["a","b"]`), "", "datatype", []string{"expected datatype FP32, got BYTES"}},
 		{"C44 number for BYTES", only(ascend.String, 1), x("BYTES", "[1]", "[1]"), "", "json", []string{"string"}},
+	})
+}
+
+func TestJSONThatIsRefused(t *testing.T) {
+	float := only(ascend.Float, -1, 2)
+	deep := strings.Repeat("[", 1e5)
+	refused(t, []refusal{
 		{"C45 empty inputs", pair, `{"inputs":[]}`, "", "name", []string{`input "x"`, "got none"}},
 		{"C45 null inputs", pair, `{"inputs":null}`, "", "json", []string{"array"}},
 		{"C46 empty body", pair, "", "", "json", []string{"byte 0", "object", "the end"}},
@@ -158,6 +180,15 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"C46 no digit after the point", float, x("FP32", "[1,2]", "[1.,2]"), "", "json", []string{"digit"}},
 		{"C46 brackets crossed", float, infer(`{"name":"x","shape":[1,2],"datatype":"FP32","data":[1,2}]`), "", "json", nil},
 		{"C46 not UTF-8", pair, infer(goodX+","+goodK, "\"id\":\"\xff\""), "", "json", []string{"UTF-8"}},
+		{"C46 not UTF-8 beside an escape", pair, infer(goodX+","+goodK, "\"id\":\"\\n\xff\""), "", "json", []string{"UTF-8"}},
+		{"C46 line break in a string", pair, infer(goodX+","+goodK, "\"id\":\"\n\""), "", "json", []string{"control character"}},
+		{"C46 line break beside an escape", pair, infer(goodX+","+goodK, "\"id\":\"\\n\n\""), "", "json", []string{"control character"}},
+		{"C46 unknown escape", pair, infer(goodX+","+goodK, `"id":"\x41"`), "", "json", []string{"an escape, got 'x'"}},
+		{"C46 half a surrogate pair", pair, infer(goodX+","+goodK, `"id":"\ud83d"`), "", "json", []string{"surrogate"}},
+		{"C46 surrogates in the wrong order", pair, infer(goodX+","+goodK, `"id":"\ude00\ud83d"`), "", "json", []string{"surrogate"}},
+		{"C46 escape of three digits", pair, infer(goodX+","+goodK, `"id":"\u00e"`), "", "json", []string{"hexadecimal"}},
+		{"C46 no colon", pair, `{"id" "a"}`, "", "json", []string{"':'"}},
+		{"C46 a word that is none", pair, `{"id":nil}`, "", "json", []string{"a value, got 'n'"}},
 		{"C46 a comment", pair, "/* hi */" + infer(goodX+","+goodK), "", "json", []string{"'/'"}},
 		{"C47 brackets in data", float, x("FP32", "[1,2]", deep), "", "json", nil},
 		{"C47 closed brackets in data", float, x("FP32", "[1,2]", deep+strings.Repeat("]", 1e5)), "", "json", nil},
@@ -168,6 +199,15 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"C48 key twice in an input", float, infer(`{"name":"x","name":"x"}`), "", "json", []string{`"name"`, "twice"}},
 		{"C48 parameter twice", pair, infer(goodX+","+goodK, `"parameters":{"a":1,"a":2}`), "", "json", []string{`"a"`, "twice"}},
 		{"C50 more parameters than can be meant", pair, infer(goodX+","+goodK, `"parameters":{`+manyParameters(300)+`}`), "", "parameter", []string{"256"}},
+	})
+}
+
+func TestFramesThatAreRefused(t *testing.T) {
+	float := only(ascend.Float, -1, 2)
+	size := func(n string) string {
+		return infer(`{"name":"x","shape":[1,2],"datatype":"FP32","parameters":{"binary_data_size":`+n+`}}`, `"y":0`)
+	}
+	refused(t, []refusal{
 		{"C62 binary_data_output that is no bool", pair, infer(goodX+","+goodK, `"parameters":{"binary_data_output":1}`), "", "json", []string{"binary_data_output"}},
 		{"C63 binary_data that is no bool", pair, infer(goodX+","+goodK, `"outputs":[{"name":"y","parameters":{"binary_data":"yes"}}]`), "", "json", []string{"binary_data"}},
 		{"C65 header longer than the body", float, size("8"), "5000", "header", []string{HeaderLength, "got 5000"}},
@@ -180,12 +220,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"C67 size that is no whole number", float, size("8.0"), "", "parameter", []string{"8.0"}},
 		{"C67 size beyond 64 bits", float, size("9223372036854775808"), "", "parameter", nil},
 		{"C67 size in quotes", float, size(`"8"`), "", "json", []string{"number"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := DecodeRequest([]byte(c.body), c.header, c.sig)
-			wantError(t, err, 400, c.code, c.says...)
-		})
-	}
+	})
 }
 
 func manyParameters(n int) string {
@@ -211,6 +246,8 @@ func TestBinaryRequestsThatAreRefused(t *testing.T) {
 		{"C67 size is not that of the shape", only(ascend.Float, -1, 2), entry("x", "FP32", "[2,2]", 8, ""), make([]byte, 8), "length", []string{"expected 16 bytes for FP32 [2,2], got 8"}},
 		{"C67 BYTES with fewer elements", only(ascend.String, -1), entry("x", "BYTES", "[2]", 5, ""), le(uint32(1), 'a')[:5], "length", []string{"expected 2 BYTES elements", "got 1"}},
 		{"C67 BYTES element longer than the data", only(ascend.String, -1), entry("x", "BYTES", "[1]", 6, ""), append(le(uint32(math.MaxUint32)), "ab"...), "length", []string{"expected 4294967295 bytes, got 2"}},
+		{"C67 BYTES element one byte longer than the data", only(ascend.String, -1), entry("x", "BYTES", "[1]", 6, ""), append(le(uint32(3)), "ab"...), "length", []string{"expected 3 bytes, got 2"}},
+		{"C67 BYTES with more elements", only(ascend.String, -1), entry("x", "BYTES", "[1]", 8, ""), make([]byte, 8), "length", []string{"expected 1 BYTES elements", "got 2"}},
 		{"C67 BYTES cut in a length", only(ascend.String, -1), entry("x", "BYTES", "[1]", 3, ""), []byte{1, 0, 0}, "length", []string{"4 bytes of length, got 3"}},
 		{"C67 gigabytes of BYTES claimed", only(ascend.String, -1), entry("x", "BYTES", "[1000000000]", 0, ""), nil, "length", []string{"1000000000"}},
 		{"C68 more bytes than the sizes say", only(ascend.Float, -1, 2), entry("x", "FP32", "[1,2]", 8, ""), make([]byte, 11), "length", []string{"3 more bytes"}},

@@ -3,7 +3,6 @@ package oip
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/ascendctl/ascendctl/internal/ascend"
 )
@@ -65,7 +64,7 @@ func count(d ascend.DType, shape []int64) (n int64, ok bool) {
 		return 0, false
 	}
 	if d == ascend.String {
-		return n, n <= math.MaxInt64/4
+		return n, true
 	}
 	_, ok = d.Size(n)
 	return n, ok

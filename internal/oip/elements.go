@@ -21,7 +21,7 @@ func (s *scanner) elements(d ascend.DType, shape []int64, n int64) []byte {
 		room = min(n, int64(len(s.b)-s.i)/2+1) * size
 	}
 	dst := make([]byte, 0, room)
-	if s.nests(len(shape)) {
+	if s.nests() {
 		return s.nested(d, shape, dst)
 	}
 	var got int64
@@ -38,14 +38,14 @@ func (s *scanner) elements(d ascend.DType, shape []int64, n int64) []byte {
 	return dst
 }
 
-// nests looks ahead: only a list of lists, or no list at all, is nested.
-func (s *scanner) nests(rank int) bool {
+// nests looks ahead: a list of lists, or no list at all, is nested.
+func (s *scanner) nests() bool {
 	if s.peek() != '[' {
 		return true
 	}
 	ahead := *s
 	ahead.i++
-	return rank > 1 && ahead.peek() == '['
+	return ahead.peek() == '['
 }
 
 func (s *scanner) nested(d ascend.DType, shape []int64, dst []byte) []byte {

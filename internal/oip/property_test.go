@@ -117,10 +117,11 @@ func TestRequestsComeBackAsTheyWent(t *testing.T) {
 		if rapid.Bool().Draw(t, "some") {
 			want.Outputs = []Wanted{{"n", false}}
 		}
-		body, n, err := AppendRequest(nil, want, binary)
+		body, n, err := AppendRequest([]byte("before"), want, binary)
 		if err != nil {
 			t.Fatal(err)
 		}
+		body = body[len("before"):]
 		if binary != (n >= 0) {
 			t.Fatalf("header length %d for binary %v", n, binary)
 		}

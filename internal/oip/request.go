@@ -214,11 +214,11 @@ func (d *decoder) param() any {
 		d.skip()
 		return nil
 	}
-	text, whole := d.number()
+	text, _ := d.number()
 	if d.err != nil {
 		return nil
 	}
-	if n, err := strconv.ParseInt(string(text), 10, 64); whole && err == nil {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n
 	}
 	f, err := strconv.ParseFloat(string(text), 64)

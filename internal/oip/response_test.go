@@ -157,6 +157,12 @@ func TestResponsesThatAreRefused(t *testing.T) {
 			wantError(t, err, 502, c.code, c.says)
 		})
 	}
+	many := make([]string, maxOutputs+1)
+	for i := range many {
+		many[i] = strings.Replace(y, `"y"`, fmt.Sprintf(`"y%d"`, i), 1)
+	}
+	_, err := DecodeResponse([]byte(`{"outputs":[`+strings.Join(many, ",")+`]}`), "")
+	wantError(t, err, 502, "name", "at most 4096")
 	deep := strings.Repeat("[", maxRank) + "1" + strings.Repeat("]", maxRank)
 	if _, err := DecodeResponse([]byte(`{"outputs":[{"name":"y","datatype":"UINT8","shape":[`+ones+`],"data":`+deep+`}]}`), ""); err != nil {
 		t.Errorf("the largest rank, nested: %v", err)

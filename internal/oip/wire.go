@@ -120,13 +120,13 @@ func (d *decoder) entry(role string) entry {
 func (d *decoder) dims() []int64 {
 	shape := d.shape[:0]
 	for range d.items {
-		text, whole := d.number()
+		text, _ := d.number()
 		if d.err != nil {
 			break
 		}
 		dim, err := strconv.ParseInt(string(text), 10, 64)
 		switch {
-		case !whole || err != nil:
+		case err != nil:
 			d.fail(codeShape, "expected a dim of 64 bits, got %s", brief(text))
 		case len(shape) == maxRank:
 			d.fail(codeShape, "expected at most %d dims", maxRank)
@@ -162,12 +162,12 @@ func (d *decoder) tensorParameters(e *entry) {
 }
 
 func (d *decoder) size() int64 {
-	text, whole := d.number()
+	text, _ := d.number()
 	if d.err != nil {
 		return 0
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
-	if !whole || err != nil || n < 0 {
+	if err != nil || n < 0 {
 		d.fail(codeParameter, "expected a number of bytes for binary_data_size, got %s", brief(text))
 	}
 	return n

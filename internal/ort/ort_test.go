@@ -196,7 +196,6 @@ func identity() []byte {
 // one of them forgets adds up to more than the allowance.
 func TestNothingLeaks(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	const allowance = 2 << 20
 	s := load(t, Options{Data: identity(), Threads: 1})
 	data := make([]byte, 1<<20)
 	in := []Tensor{{ascend.Float, []int64{1 << 18}, data}}
@@ -224,9 +223,11 @@ func TestNothingLeaks(t *testing.T) {
 		{"small and many", 20000, func() error {
 			return s.Run(t.Context(), words, []int{0}, func(int, ascend.DType, []int64, int64) ([]byte, error) { return few, nil })
 		}, ""},
-		{"refused by the library", 20000, func() error {
-			return s.Run(t.Context(), []Tensor{{ascend.Int32, []int64{1}, data[:4]}}, []int{0}, into)
-		}, "INVALID_ARGUMENT"},
+		// Refused at the input, not within Run: there ONNX Runtime 1.30 itself
+		// loses 2 KiB each time.
+		{"refused by the library", 40000, func() error {
+			return s.Run(t.Context(), []Tensor{{ascend.Complex64, []int64{1}, data[:8]}}, []int{0}, into)
+		}, "NOT_IMPLEMENTED"},
 		{"not loaded", 100, func() error { _, err := s.lib.Load(Options{Data: []byte("rubbish")}); return err }, "INVALID_PROTOBUF"},
 		{"load and close", 30, func() error {
 			s, err := s.lib.Load(Options{Path: digits, Threads: 3})

@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -46,8 +47,9 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor, wanted []int, place 
 		}
 	}
 	if err := r.execute(ctx, s, names); err != nil {
-		if cause := ctx.Err(); cause != nil {
-			return stopped(err.Error(), cause)
+		var e *Error
+		if errors.As(err, &e) {
+			e.Cause = ctx.Err()
 		}
 		return err
 	}
@@ -102,10 +104,6 @@ func (r *run) outputs(s *Session, wanted []int) ([]*C.char, error) {
 	return names, nil
 }
 
-// nothing stands for the data of a tensor without elements: the library wants
-// an address all the same.
-var nothing [1]uint64
-
 // input makes a value of a tensor: over the caller's memory where it can be,
 // over a copy where it begins at an address the library's kernels may not like.
 func (r *run) input(t Tensor) error {
@@ -126,11 +124,11 @@ func (r *run) input(t Tensor) error {
 		}
 		return l.check(C.ort_fill_strings(l.api, v, (*C.uint8_t)(&t.Data[0]), C.size_t(n)))
 	}
-	data := unsafe.Pointer(&nothing)
+	data := unsafe.Pointer(new(uint64)) // without elements the library wants an address all the same
 	if len(t.Data) > 0 {
 		data = unsafe.Pointer(unsafe.SliceData(aligned(t.Data)))
-		r.pins.Pin(data)
 	}
+	r.pins.Pin(data)
 	return l.check(C.ort_CreateTensorWithDataAsOrtValue(l.api, l.mem, data, C.size_t(len(t.Data)), dims, rank, dtype, &v))
 }
 

@@ -24,7 +24,7 @@ func (d Bench) Show(o *ui.Out) {
 	for _, l := range d.Levels {
 		right := "-"
 		if l.Accuracy != nil {
-			right = fmt.Sprintf("%.2f %%", percent(l.Accuracy))
+			right = fmt.Sprintf("%.2f %%", l.Accuracy.Percent)
 		}
 		rows = append(rows, []string{fmt.Sprint(l.Concurrency), fmt.Sprintf("%.0f", l.PerSecond), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.Max), meanBatch(l), right, fmt.Sprint(l.Errors)})
 	}
@@ -50,7 +50,7 @@ func (d Bench) last(o *ui.Out) {
 		}
 		if a := l.Accuracy; a != nil {
 			o.Say(report.T("accuracy %.2f %% (%d of %d right), %.0f req/s, P50 %s ms, P99 %s ms, mean batch %s", "准确率 %.2f %%（正确 %d，共 %d），%.0f 请求/s，P50 %s ms，P99 %s ms，平均 batch %s",
-				percent(a), a.Right, a.Total, l.PerSecond, ms(l.P50), ms(l.P99), meanBatch(l)))
+				a.Percent, a.Right, a.Total, l.PerSecond, ms(l.P50), ms(l.P99), meanBatch(l)))
 		}
 	}
 }
@@ -62,5 +62,3 @@ func meanBatch(l bench.Level) string {
 	}
 	return fmt.Sprintf("%.1f", *l.MeanBatch)
 }
-
-func percent(a *bench.Accuracy) float64 { return 100 * float64(a.Right) / float64(max(1, a.Total)) }

@@ -51,15 +51,16 @@ func port(kind string, p model.Port) []string {
 	if p.Bytes != nil {
 		size = fmt.Sprint(*p.Bytes)
 	}
-	return []string{kind, p.Name, dtype, dims(p), size}
+	return []string{kind, p.Name, dtype, shape(p.Dims), size}
 }
 
-func dims(p model.Port) string {
-	if p.Dims == nil {
+// shape is "[batch,1,8,8]"; "?" where even the number of dims is unknown.
+func shape(dims []model.Dim) string {
+	if dims == nil {
 		return "?"
 	}
-	words := make([]string, len(p.Dims))
-	for i, d := range p.Dims {
+	words := make([]string, len(dims))
+	for i, d := range dims {
 		words[i] = d.String()
 	}
 	return "[" + strings.Join(words, ",") + "]"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ascendctl/ascendctl/internal/ascend"
+	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/oip"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/serve"
@@ -40,9 +41,9 @@ type ServeModel struct {
 
 // ServePort is one input or output.
 type ServePort struct {
-	Name  string `json:"name"`
-	DType string `json:"dtype"` // ONNX word
-	Dims  []any  `json:"dims"`  // number, symbolic name, or "?"
+	Name  string      `json:"name"`
+	DType string      `json:"dtype"` // ONNX word
+	Dims  []model.Dim `json:"dims"`  // number, symbolic name, or "?"
 }
 
 // ServeDevice is where a model runs.
@@ -74,16 +75,9 @@ func FromServe(infos []serve.Info, files map[string]string) []ServeModel {
 
 func ports(ps []oip.Port) (out []ServePort) {
 	for _, p := range ps {
-		dims := make([]any, len(p.Dims))
+		dims := make([]model.Dim, len(p.Dims))
 		for i, d := range p.Dims {
-			switch {
-			case d >= 0:
-				dims[i] = d
-			case i < len(p.DimNames) && p.DimNames[i] != "":
-				dims[i] = p.DimNames[i]
-			default:
-				dims[i] = "?"
-			}
+			dims[i] = model.Dim{Value: d, Name: p.DimNames[i]}
 		}
 		out = append(out, ServePort{p.Name, p.DType.ONNX(), dims})
 	}
@@ -128,17 +122,9 @@ func device(d ServeDevice) report.Text {
 func signature(ps []ServePort) string {
 	words := make([]string, len(ps))
 	for i, p := range ps {
-		words[i] = fmt.Sprintf("%s %s %s", p.Name, screenType(p.DType), dimWords(p.Dims))
+		words[i] = fmt.Sprintf("%s %s %s", p.Name, screenType(p.DType), shape(p.Dims))
 	}
 	return strings.Join(words, ", ")
-}
-
-func dimWords(dims []any) string {
-	words := make([]string, len(dims))
-	for i, d := range dims {
-		words[i] = fmt.Sprint(d)
-	}
-	return "[" + strings.Join(words, ",") + "]"
 }
 
 // screenType turns FLOAT into float32.

@@ -18,8 +18,7 @@ var (
 	errDraining  = errors.New("the service is draining")
 )
 
-// grace is how long a cancelled run may take to come back before Close gives
-// it up.
+// grace is how much longer close waits for runs after its context has ended.
 const grace = 2 * time.Second
 
 // job is one request on its way through the queue. Its inputs may alias the
@@ -41,7 +40,11 @@ type job struct {
 	times   infer.Times
 	shared  int // rows of the batch it ran in
 
-	members [1]*job // saves an allocation where it runs alone
+	// Room for what nearly every request has, in the one allocation of the job.
+	members  [1]*job
+	wantRoom [4]int
+	outRoom  [4]oip.Tensor
+	binary   [4]bool
 }
 
 // release gives the memory of the outputs back.
@@ -54,8 +57,7 @@ func (j *job) release() {
 
 // lane is the right to have one batch on the backend.
 type lane struct {
-	since  time.Time // zero: idle
-	cancel context.CancelFunc
+	since time.Time // the start of its run; zero: idle
 }
 
 // batcher is the queue of one model. It has no goroutine and no timer: the
@@ -105,8 +107,9 @@ func (b *batcher) do(j *job) error {
 	if n := len(b.free); n > 0 { // then nobody waits, see leave
 		l := b.free[n-1]
 		b.free = b.free[:n-1]
+		l.since = j.queued
 		b.mu.Unlock()
-		b.lead(l, j)
+		b.lead(l, append(j.members[:0], j))
 		return j.err
 	}
 	if len(b.queue) >= b.limit {
@@ -127,7 +130,7 @@ func (b *batcher) do(j *job) error {
 		l = <-j.turn // already chosen: its inputs are in use until this comes
 	}
 	if l != nil {
-		b.lead(l, j)
+		b.lead(l, b.take(l, j))
 	}
 	return j.err
 }
@@ -144,17 +147,17 @@ func (b *batcher) withdraw(j *job) bool {
 	return true
 }
 
-// lead runs the batch of j on lane l, passes the lane on and wakes the others.
-func (b *batcher) lead(l *lane, j *job) {
-	members, ctx := b.take(l, j)
+// lead runs a batch on lane l, passes the lane on and wakes the members but the
+// first, which is the caller.
+func (b *batcher) lead(l *lane, members []*job) {
 	defer func() { // also when the backend panics: a lane must never get lost
 		b.leave(l)
 		for i := 1; i < len(members); i++ {
 			members[i].turn <- nil
 		}
 	}()
-	if members != nil {
-		b.execute(ctx, l, members)
+	if len(members) > 0 {
+		b.execute(l, members)
 	}
 }
 
@@ -162,49 +165,34 @@ func (b *batcher) lead(l *lane, j *job) {
 // its batch. A job that does not fit is passed over; as the head is always
 // taken, nobody starves. Nothing is taken when j ended between being chosen and
 // waking up.
-func (b *batcher) take(l *lane, j *job) ([]*job, context.Context) {
+func (b *batcher) take(l *lane, j *job) []*job {
+	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case j.wait.Err() != nil:
 		j.err = context.Cause(j.wait)
-		return nil, nil
+		return nil
 	case b.dead:
 		j.err = errDraining
-		return nil, nil
+		return nil
 	}
+	l.since = now
 	members, rows := append(j.members[:0], j), j.rows
-	if rows > 0 && rows < b.maxRows && len(b.queue) > 0 {
-		rest := b.queue[:0]
-		for _, q := range b.queue {
-			if rows+q.rows <= b.maxRows && q.wait.Err() == nil && joinable(j, q) {
-				members, rows = append(members, q), rows+q.rows
-			} else {
-				rest = append(rest, q)
-			}
+	if rows == 0 || rows >= b.maxRows || len(b.queue) == 0 {
+		return members
+	}
+	rest := b.queue[:0]
+	for _, q := range b.queue {
+		if rows+q.rows <= b.maxRows && q.wait.Err() == nil && joinable(j, q) {
+			members, rows = append(members, q), rows+q.rows
+		} else {
+			rest = append(rest, q)
 		}
-		clear(b.queue[len(rest):])
-		b.queue = rest
 	}
-	parent := j.ctx
-	if len(members) > 1 {
-		parent = context.Background() // no member may end the run of the others
-	}
-	return members, b.enter(l, parent)
-}
-
-// enter notes the start of a run, for the watchdog and for abort. Called with
-// the lock held.
-func (b *batcher) enter(l *lane, parent context.Context) context.Context {
-	if l.cancel != nil {
-		l.cancel()
-	}
-	ctx, cancel := context.WithCancel(parent)
-	l.since, l.cancel = b.now(), cancel
-	if b.dead {
-		cancel()
-	}
-	return ctx
+	clear(b.queue[len(rest):])
+	b.queue = rest
+	return members
 }
 
 // joinable tells whether the rows of two jobs can stand in one batch: their
@@ -226,10 +214,7 @@ func joinable(a, b *job) bool {
 func (b *batcher) leave(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l.cancel != nil {
-		l.cancel()
-	}
-	l.since, l.cancel = time.Time{}, nil
+	l.since = time.Time{}
 	if len(b.queue) > 0 {
 		head := b.queue[0]
 		b.queue = slices.Delete(b.queue, 0, 1)
@@ -279,8 +264,9 @@ func (b *batcher) drain() {
 }
 
 // close drains and waits until nothing is left. When ctx ends first, the queued
-// are refused and the running cancelled: cut counts both, stuck those runs that
-// did not come back even then.
+// are refused, which cut counts, and the running get a little longer; stuck
+// counts those that are out even then. A run ends with the contexts of its
+// clients: whoever wants it to end cuts them before.
 func (b *batcher) close(ctx context.Context) (cut, stuck int) {
 	b.drain()
 	select {
@@ -301,7 +287,7 @@ func (b *batcher) close(ctx context.Context) (cut, stuck int) {
 	return cut, len(b.lanes) - len(b.free)
 }
 
-// abort refuses the queued, cancels the running and counts them.
+// abort refuses the queued and counts them.
 func (b *batcher) abort() (cut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -311,11 +297,5 @@ func (b *batcher) abort() (cut int) {
 		cut++
 	}
 	b.queue, b.dead = nil, true
-	for _, l := range b.lanes {
-		if l.cancel != nil {
-			l.cancel()
-			cut++
-		}
-	}
 	return cut
 }

@@ -184,7 +184,7 @@ func TestAChosenRequestThatIsGonePassesTheLaneOn(t *testing.T) {
 	next.turn = make(chan *lane, 1)
 	q.queue = []*job{next}
 	cancel()
-	q.lead(l, gone)
+	q.lead(l, q.take(l, gone))
 	if !errors.Is(gone.err, context.Canceled) || len(f.ran()) != 0 {
 		t.Errorf("got %v after %d runs, want %v and none", gone.err, len(f.ran()), context.Canceled)
 	}
@@ -342,27 +342,28 @@ func TestDrainFinishesWhatIsIn(t *testing.T) {
 	})
 }
 
-func TestCloseCutsWhatDoesNotFinish(t *testing.T) {
-	for _, deaf := range []bool{false, true} { // a backend that does not hear of the cancellation
+func TestCloseRefusesWhatStillWaitsWhenItsTimeIsUp(t *testing.T) {
+	for _, back := range []bool{true, false} { // whether the run comes back a little later
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{sig: vectors(ascend.Float, 1), gate: make(chan struct{})}
-			stuck := make(chan struct{})
-			if deaf {
-				close(f.gate)
-				f.run = func(*infer.Batch) error { <-stuck; return nil }
-			}
 			c := &crowd{q: testQueue(f, 2, 1, 100)}
 			for i := range 4 {
 				c.add(rowsOf(t.Context(), 1, float32(i)))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			cut, left := c.q.close(ctx)
-			if want := map[bool]int{true: 1}[deaf]; cut != 4 || left != want {
-				t.Errorf("deaf %t: %d cut, %d stuck, want 4 and %d", deaf, cut, left, want)
+			if back {
+				time.AfterFunc(2*time.Second, func() { close(f.gate) })
 			}
-			close(stuck)
+			cut, stuck := c.q.close(ctx)
+			if want := map[bool]int{false: 1}[back]; cut != 3 || stuck != want {
+				t.Errorf("back %t: %d cut, %d stuck, want 3 and %d", back, cut, stuck, want)
+			}
+			if !back {
+				close(f.gate)
+			}
 			c.wait.Wait()
+			checkRows(t, c.jobs[0])
 			for _, j := range c.jobs[1:] {
 				if !errors.Is(j.err, errDraining) {
 					t.Errorf("queued: %v, want %v", j.err, errDraining)

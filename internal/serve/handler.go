@@ -228,9 +228,11 @@ func (s *Service) parameters(m *model, l *live) map[string]any {
 // mark puts on every answer of a simulated device that it is one.
 func mark(w http.ResponseWriter, l *live) {
 	if l.info.Device.Simulated {
-		w.Header().Set("X-Ascendctl-Simulated", "true")
+		w.Header()["X-Ascendctl-Simulated"] = simulated
 	}
 }
+
+var simulated = []string{"true"}
 
 func (s *Service) stats(w http.ResponseWriter, _ *http.Request, models ...*model) {
 	all := struct {

@@ -41,8 +41,8 @@ func (s *Service) infer(w http.ResponseWriter, r *http.Request, m *model) {
 		return
 	}
 	j := &job{ctx: r.Context(), inputs: req.Inputs}
-	resp := oip.Response{Model: m.Name, Version: version, ID: req.ID, Binary: make([]bool, len(req.Outputs))}
-	j.aim(l.info.Signature, req.Outputs, resp.Binary)
+	resp := oip.Response{Model: m.Name, Version: version, ID: req.ID}
+	resp.Binary = j.aim(l.info.Signature, req.Outputs)
 	if m.seen.joins.Load() {
 		j.rows = commonRows(req.Inputs)
 	}
@@ -61,23 +61,22 @@ func (s *Service) infer(w http.ResponseWriter, r *http.Request, m *model) {
 		return
 	}
 	m.seen.answered(outcomeOK, start, j)
-	front.Note(r, slog.String("model", m.Name), slog.Int("batch", j.shared),
-		slog.Float64("queue_ms", ms(j.waited)), slog.Float64("execute_ms", ms(j.took)))
+	front.Note(r, slog.Int("batch", j.shared),
+		slog.Int64("queue_us", j.waited.Microseconds()), slog.Int64("execute_us", j.took.Microseconds()))
 }
 
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// aim notes which outputs are wanted and in which form.
-func (j *job) aim(sig oip.Signature, wanted []oip.Wanted, binary []bool) {
-	j.want = make([]int, len(wanted))
-	for i, want := range wanted {
-		binary[i] = want.Binary
+// aim notes which outputs are wanted, and gives which of them as binary data.
+func (j *job) aim(sig oip.Signature, wanted []oip.Wanted) (binary []bool) {
+	j.want, j.outputs, binary = j.wantRoom[:0], j.outRoom[:0], j.binary[:0]
+	for _, want := range wanted {
+		binary = append(binary, want.Binary)
 		for o := range sig.Outputs {
 			if sig.Outputs[o].Name == want.Name {
-				j.want[i] = o
+				j.want = append(j.want, o)
 			}
 		}
 	}
+	return binary
 }
 
 // commonRows is axis 0 of all inputs; 0 where they differ or there is none,
@@ -147,7 +146,6 @@ var (
 func (s *Service) refuse(w http.ResponseWriter, r *http.Request, m *model, start time.Time, id string, err error) {
 	o, status, code := judge(r.Context(), err)
 	m.seen.answered(o, start, nil)
-	front.Note(r, slog.String("model", m.Name), slog.String("error", code))
 	if status == http.StatusInternalServerError {
 		s.log.LogAttrs(r.Context(), slog.LevelError, "inference failed",
 			slog.String("model", m.Name), slog.String("id", id), slog.Any("err", err))

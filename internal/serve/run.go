@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/ascendctl/ascendctl/internal/ascend"
 	"github.com/ascendctl/ascendctl/internal/infer"
@@ -88,14 +89,12 @@ func (r *run) borrow(n int) []byte {
 // execute runs members as one batch and leaves each its own result. Where a
 // joined run fails by its content, the members are run again one by one, so
 // that a poisoned request fails alone.
-func (b *batcher) execute(ctx context.Context, l *lane, members []*job) {
+func (b *batcher) execute(l *lane, members []*job) {
 	if len(members) == 1 {
-		b.one(ctx, members[0])
+		b.one(l.since, members[0])
 		return
 	}
-	stop := watch(l.cancel, members)
-	err := b.joined(ctx, members)
-	stop()
+	err := b.joined(l.since, members)
 	var failure *infer.Error
 	switch {
 	case err == nil:
@@ -111,15 +110,18 @@ func (b *batcher) execute(ctx context.Context, l *lane, members []*job) {
 		return
 	}
 	for _, j := range members {
+		start := b.now()
 		b.mu.Lock()
-		ctx := b.enter(l, j.ctx)
+		l.since = start
 		b.mu.Unlock()
-		b.one(ctx, j)
+		b.one(start, j)
 	}
 }
 
-// watch cancels a joined run once every member is gone.
-func watch(cancel context.CancelFunc, members []*job) (stop func()) {
+// together is a context that ends once all members are gone: none of them may
+// end the run of the others.
+func together(members []*job) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	left := new(atomic.Int32)
 	left.Store(int32(len(members)))
 	stops := make([]func() bool, len(members))
@@ -130,22 +132,23 @@ func watch(cancel context.CancelFunc, members []*job) (stop func()) {
 			}
 		})
 	}
-	return func() {
+	return ctx, func() {
 		for _, stop := range stops {
 			stop()
 		}
+		cancel()
 	}
 }
 
 // one runs a single job: its inputs go as they are.
-func (b *batcher) one(ctx context.Context, j *job) {
-	if j.err = ctx.Err(); j.err != nil {
+func (b *batcher) one(start time.Time, j *job) {
+	if j.err = j.ctx.Err(); j.err != nil {
 		return
 	}
 	j.members[0] = j
 	r := b.newRun(j.members[:])
 	r.batch.Inputs = append(r.batch.Inputs, j.inputs...)
-	if j.err = b.call(ctx, r, j.members[:]); j.err != nil {
+	if j.err = b.call(j.ctx, start, r, j.members[:]); j.err != nil {
 		r.done()
 		return
 	}
@@ -156,13 +159,15 @@ func (b *batcher) one(ctx context.Context, j *job) {
 }
 
 // joined runs several jobs as one batch and gives each its rows.
-func (b *batcher) joined(ctx context.Context, members []*job) error {
+func (b *batcher) joined(start time.Time, members []*job) error {
+	ctx, stop := together(members)
+	defer stop()
 	r := b.newRun(members)
 	defer r.done()
 	for i := range b.sig.Inputs {
 		r.batch.Inputs = append(r.batch.Inputs, r.join(i, members))
 	}
-	if err := b.call(ctx, r, members); err != nil {
+	if err := b.call(ctx, start, r, members); err != nil {
 		return err
 	}
 	for o, p := range r.place {
@@ -177,17 +182,17 @@ func (b *batcher) joined(ctx context.Context, members []*job) error {
 }
 
 // call runs r and keeps the times for its members and the statistics.
-func (b *batcher) call(ctx context.Context, r *run, members []*job) error {
+func (b *batcher) call(ctx context.Context, start time.Time, r *run, members []*job) error {
 	for _, j := range members {
 		j.err = errPanicked
 	}
-	start := b.now()
 	err := b.backend.Run(ctx, &r.batch)
-	took := b.now().Sub(start)
+	end := b.now()
+	took := end.Sub(start)
 	for _, j := range members {
 		j.err, j.waited, j.took, j.times, j.shared = nil, start.Sub(j.queued), took, r.batch.Times, r.rows
 	}
-	b.seen.ran(r.rows, took, r.batch.Times, err)
+	b.seen.ran(r.rows, end, took, r.batch.Times, err)
 	return err
 }
 

@@ -231,10 +231,11 @@ func (s *Service) Drain() {
 	}
 }
 
-// Close drains, waits for queued and running requests until ctx ends, cancels
-// what is left, and frees the models. The error says how many requests were
-// cut. A model whose run does not come back even then is not freed, because
-// that would wait for the run: the process is to end.
+// Close drains, waits for queued and running requests until ctx ends, refuses
+// what still waits then, and frees the models. A run is ended by its clients'
+// leaving, as when the front cuts them; a model with a run that does not come
+// back is not freed, because that would wait for it: the process is to end. The
+// error says what was left.
 func (s *Service) Close(ctx context.Context) error {
 	s.Drain()
 	errs := make([]error, len(s.models))
@@ -246,8 +247,8 @@ func (s *Service) Close(ctx context.Context) error {
 				return
 			}
 			cut, stuck := l.queue.close(ctx)
-			if cut > 0 {
-				errs[i] = fmt.Errorf("model %s: %d requests were cut, %d runs did not end", m.Name, cut, stuck)
+			if cut+stuck > 0 {
+				errs[i] = fmt.Errorf("model %s: %d waiting requests were refused, %d runs did not come back", m.Name, cut, stuck)
 			}
 			if stuck == 0 {
 				errs[i] = errors.Join(errs[i], l.backend.Close())

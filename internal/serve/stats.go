@@ -120,8 +120,8 @@ func newStats(f *families, model string, now func() time.Time) *stats {
 	return s
 }
 
-// ran notes one call of the backend.
-func (s *stats) ran(rows int, took time.Duration, t infer.Times, err error) {
+// ran notes one call of the backend that came back at end.
+func (s *stats) ran(rows int, end time.Time, took time.Duration, t infer.Times, err error) {
 	if err != nil {
 		if failure, ok := errors.AsType[*infer.Error](err); ok && failure.Class == infer.Lost {
 			s.mu.Lock()
@@ -140,7 +140,7 @@ func (s *stats) ran(rows int, took time.Duration, t infer.Times, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastOK = s.now()
+	s.lastOK = end
 	s.served += int64(rows)
 	s.runs++
 	size := s.sizes[rows]

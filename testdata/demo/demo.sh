@@ -18,8 +18,8 @@ say ascendctl data fetch onnxruntime
 ./ascendctl data fetch onnxruntime
 
 # Port 0: the system chooses a free one, and serve says which.
-say ascendctl serve $model/digits.onnx --listen 127.0.0.1:0
-./ascendctl serve $model/digits.onnx --listen 127.0.0.1:0 --ready-file "$work/ready.json" &
+say ascendctl serve --recipe cpu-demo --listen 127.0.0.1:0 --ready-file ready.json
+./ascendctl serve --recipe cpu-demo --listen 127.0.0.1:0 --ready-file "$work/ready.json" &
 server=$!
 for _ in $(seq 300); do
   [ -s "$work/ready.json" ] && break
@@ -30,7 +30,7 @@ url=$(sed -n 's/^ *"url": "\(.*\)",*$/\1/p' "$work/ready.json")
 [ -n "$url" ] || { echo "demo: serve did not become ready in 30 s" >&2; exit 1; }
 
 bench="--model digits --data image=$model/images.npy --labels $model/labels.npy --concurrency 8 --requests 7200"
-say ascendctl bench "$url" $bench
+say ascendctl bench "$url" $bench --save bench.json
 ./ascendctl bench "$url" $bench --save "$work/bench.json"
 
 kill -TERM "$server"
@@ -38,7 +38,7 @@ wait "$server"
 server=
 
 want=$(sed -n 's/^accuracy: //p' $model/README.md)
-got=$(sed -n 's/^ *"accuracy_percent": \([0-9.]*\),*$/\1 %/p' "$work/bench.json")
+got=$(sed -n 's/^ *"percent": \([0-9.]*\),*$/\1 %/p' "$work/bench.json")
 if [ "$got" != "$want" ]; then
   echo "demo: accuracy $got, the model's README says $want" >&2
   exit 1
