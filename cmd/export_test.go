@@ -24,5 +24,8 @@ func ParseLine(line string) error {
 	if err := cc.ParseFlags(rest); err != nil {
 		return err
 	}
+	if asked, _ := cc.Flags().GetBool("help"); asked {
+		return nil
+	}
 	return cc.ValidateArgs(cc.Flags().Args())
 }

@@ -69,7 +69,9 @@ func sourceLines(t *testing.T) (out []string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				if s, _ := strconv.Unquote(lit.Value); strings.HasPrefix(s, "ascendctl ") && !strings.ContainsAny(s, "%<") {
-					out = append(out, shown.FindString(s))
+					if line := shown.FindString(s); line != "" {
+						out = append(out, line)
+					}
 				}
 			}
 			return true

@@ -137,7 +137,7 @@ func TestLabelValuesThatOnlyDifferInTheirCutStayApart(t *testing.T) {
 	if got := v.With("xy", "z").Value(); got != 0 {
 		t.Errorf("shared a child: %g", got)
 	}
-	if v.With("x", "yz") != v.With("x", "yz") {
+	if once, again := v.With("x", "yz"), v.With("x", "yz"); once != again {
 		t.Error("the same values gave two children")
 	}
 }
