@@ -104,7 +104,7 @@ func schema(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // ready FILE waits for the ready document of a service in the background and
-// puts its address into $URL.
+// puts its addresses into $URL and $ADDR.
 func ready(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: ready file")
@@ -112,9 +112,10 @@ func ready(ts *testscript.TestScript, neg bool, args []string) {
 	for range 600 {
 		data, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil {
-			var d struct{ URL string }
+			var d struct{ URL, Listen string }
 			ts.Check(json.Unmarshal(data, &d))
 			ts.Setenv("URL", d.URL)
+			ts.Setenv("ADDR", d.Listen)
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

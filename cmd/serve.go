@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -134,7 +133,7 @@ func (s *session) serve(ctx context.Context, o serveOptions, file string) error 
 		return err
 	}
 	ln, err := front.Listen(o.listen, func(addr string) string {
-		return fmt.Sprintf("%s serve %s --listen %s", Name, file, addr)
+		return report.Line(Name, "serve", file, "--listen", addr)
 	})
 	if err != nil {
 		return err
@@ -229,7 +228,7 @@ func (s *session) servable(o serveOptions, file string) error {
 		return &report.Problem{
 			What: report.T("this release has no NPU backend", "当前版本没有 NPU 后端"),
 			Do:   report.T("serve the ONNX model on the CPU", "改为在 CPU 上运行 ONNX 模型"),
-			Run:  fmt.Sprintf("%s serve %s --backend cpu", Name, file), Exit: report.ExitFailed,
+			Run:  report.Line(Name, "serve", file, "--backend", "cpu"), Exit: report.ExitFailed,
 		}
 	}
 	_, err := model.Open(file)
@@ -258,7 +257,7 @@ func (s *session) openBackend(ctx context.Context, o serveOptions, file string) 
 			What: report.T("ONNX Runtime does not load %s", "ONNX Runtime 无法加载 %s", file),
 			Why:  report.Same(e.Error()),
 			Do:   report.T("look at the operators and the opset of the model", "检查模型的算子与 opset"),
-			Run:  fmt.Sprintf("%s inspect %s", Name, file), Exit: report.ExitFailed, Err: err,
+			Run:  report.Line(Name, "inspect", file), Exit: report.ExitFailed, Err: err,
 		}
 	}
 	return b, err

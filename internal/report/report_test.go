@@ -97,3 +97,17 @@ func TestRedactor(t *testing.T) {
 		t.Error("a secret is left")
 	}
 }
+
+func TestLineCanBePasted(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"ascendctl", "serve", "m.onnx"}, "ascendctl serve m.onnx"},
+		{[]string{"x", "a b", "", "it's", "$(reboot)", "模型.onnx"}, `x 'a b' '' 'it'\''s' '$(reboot)' 模型.onnx`},
+	} {
+		if got := Line(c.argv...); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}

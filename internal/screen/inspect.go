@@ -39,7 +39,7 @@ func (d Inspect) Show(o *ui.Out) {
 		rows = append(rows, port(report.T("output", "输出").In(o.Lang()), p))
 	}
 	o.Table([]ui.Column{{}, {Head: report.T("NAME", "名称")}, {Head: report.T("TYPE", "类型")}, {Head: report.Same("SHAPE")}, {Head: report.T("BYTES", "字节"), Right: true}}, rows)
-	o.Say(report.T("Next: ascendctl serve %s", "下一步：ascendctl serve %s", d.File))
+	o.Say(report.T("Next: %s", "下一步：%s", report.Line("ascendctl", "serve", d.File)))
 }
 
 func port(kind string, p model.Port) []string {

@@ -220,7 +220,7 @@ func TestConformanceDrain(t *testing.T) { // C04 and C87
 // is right (C78, C80), no row appears that nobody sent (C79), batches form, and
 // the statistics add up (C104, C105).
 func TestConformanceUnderLoad(t *testing.T) {
-	const clients, each, width = 8, 100, 5
+	const clients, each, width = 8, 1250, 5 // 10^4 requests
 	slow := infer.SimOptions{Cost: func(rows int64) time.Duration { return 300*time.Microsecond + time.Duration(rows)*20*time.Microsecond }}
 	r := newRig(t, Config{MaxBatch: 16, Models: []Model{loaded("m", line(t, width, slow))}}, front.Options{})
 	before := r.reg.Families()

@@ -231,7 +231,7 @@ func (s *Service) Drain() {
 	}
 }
 
-// Close drains, waits for queued and running requests until ctx ends, refuses
+// Close, to be called when Start has returned, drains, waits for queued and running requests until ctx ends, refuses
 // what still waits then, and frees the models. A run is ended by its clients'
 // leaving, as when the front cuts them; a model with a run that does not come
 // back is not freed, because that would wait for it: the process is to end. The

@@ -92,7 +92,7 @@ type totals struct {
 // extension (source: triton extension_statistics.md).
 type stats struct {
 	now                    func() time.Time
-	joins                  atomic.Bool // batching is on
+	joins                  atomic.Bool // batching was on when the model went live: requests have rows
 	byOutcome              map[outcome]*metrics.Counter
 	batches, rows          *metrics.Counter
 	batchRows, queue, exec *metrics.Histogram
@@ -191,7 +191,6 @@ func (s *stats) unjoinable(why report.Text) {
 	s.mu.Lock()
 	s.batching = Batching{MaxRows: 1, Why: why}
 	s.mu.Unlock()
-	s.joins.Store(false)
 }
 
 // shares tells whether requests share batches.

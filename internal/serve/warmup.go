@@ -187,11 +187,11 @@ func rowsIndependent(ctx context.Context, b infer.Backend, sig oip.Signature, rn
 			joined[i].Data = append(joined[i].Data, row[i].Data...)
 		}
 	}
-	together, err := trial(ctx, b, sig, joined)
+	batch, err := trial(ctx, b, sig, joined)
 	if err != nil {
 		return report.Text{}, err
 	}
-	for o, whole := range together {
+	for o, whole := range batch {
 		if len(whole.Shape) == 0 || whole.Shape[0] != probeRows {
 			return reasonRows, nil
 		}

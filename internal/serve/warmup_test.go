@@ -136,6 +136,13 @@ func TestWarmUpFailsWithTheDevice(t *testing.T) {
 	}
 }
 
+func TestATrialIsBoundedOverAllInputs(t *testing.T) {
+	in := oip.Port{Name: "x", DType: ascend.Float, Dims: []int64{-1, 40 << 20}, DimNames: []string{"", ""}}
+	if !small(oip.Signature{Inputs: []oip.Port{in}}, 8) || small(oip.Signature{Inputs: []oip.Port{in, in}}, 8) {
+		t.Error("one input of 40 Mi elements is worth a trial, two are not")
+	}
+}
+
 func TestHalfIsTheValueOfItsBits(t *testing.T) {
 	for bits, want := range map[uint16]float64{
 		0x0000: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: math.Ldexp(1, -24), 0x0400: math.Ldexp(1, -14), 0x3555: 0.333251953125,
