@@ -263,7 +263,7 @@ func (x *exchange) record(r *http.Request) {
 		slog.String("method", clip(r.Method, 32)),
 		slog.String("path", clip(r.URL.Path, 256)), // never the query: it may hold secrets
 		slog.Int("status", status),
-		slog.Float64("ms", float64(took.Microseconds())/1000),
+		slog.Int64("us", took.Microseconds()),
 		slog.Int64("in", x.body.n),
 		slog.Int64("out", x.out),
 		slog.String("remote", r.RemoteAddr))

@@ -280,7 +280,7 @@ func TestAccessLogSaysWhatHappenedAndNoSecrets(t *testing.T) {
 	s.do("POST", "/v2/models/digits/infer?token=hunter2", strings.NewReader("hello"), "Authorization", "Bearer s3cr3t", "User-Agent", strings.Repeat("u", 500))
 	l := s.line(`"path":"/v2/models/digits/infer"`)
 	for key, want := range map[string]any{
-		"level": "INFO", "msg": "request", "method": "POST", "status": 200., "ms": 1.5, "in": 5., "out": 5.,
+		"level": "INFO", "msg": "request", "method": "POST", "status": 200., "us": 1500., "in": 5., "out": 5.,
 		"model": "digits", "rows": 3., "agent": strings.Repeat("u", 128) + "...", "time": "2026-11-30T07:45:00.003Z",
 	} {
 		if l[key] != want {

@@ -67,6 +67,7 @@ type plainReporter struct {
 func (r plainReporter) Start(name report.Text, unit Unit) Task {
 	t := &plainTask{plainReporter: r, name: name, unit: unit, began: r.now(), last: r.now()}
 	r.o.Print("%s ...\n", name.In(r.o.lang))
+	t.stop = beat(every, t.waiting)
 	return t
 }
 
@@ -75,11 +76,22 @@ type plainTask struct {
 	name  report.Text
 	unit  Unit
 	began time.Time
+	stop  func()
 
 	mu    sync.Mutex
 	note  report.Text
 	last  time.Time
 	tenth int64
+}
+
+// waiting is for work that says nothing for long.
+func (t *plainTask) waiting() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.now(); now.Sub(t.last) >= every {
+		t.last = now
+		t.o.Print("%s  %s  %s\n", t.name.In(t.o.lang), t.note.In(t.o.lang), Duration(now.Sub(t.began)))
+	}
 }
 
 // A line at each tenth, but not faster than people read; and every 30 s where
@@ -113,6 +125,7 @@ func (t *plainTask) Note(msg report.Text) {
 }
 
 func (t *plainTask) End(err error) {
+	t.stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.o.Print("%s  %s\n", t.name.In(t.o.lang), ending(err, t.now().Sub(t.began)).In(t.o.lang))
@@ -136,10 +149,15 @@ func (r barReporter) Start(name report.Text, unit Unit) Task {
 		// columns wide on many Chinese terminals.
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
 		progressbar.OptionSpinnerCustom([]string{"-", "\\", "|", "/"}),
-		progressbar.OptionUseANSICodes(false),
+		// Else the bar draws from a goroutine of its own that nobody ends.
+		progressbar.OptionSetSpinnerChangeInterval(0),
+		progressbar.OptionClearOnFinish(),
 		progressbar.OptionShowBytes(unit == Size),
+		progressbar.OptionUseIECUnits(true),
 	)
-	return &barTask{barReporter: r, name: name, bar: bar, began: r.now()}
+	t := &barTask{barReporter: r, name: name, bar: bar, began: r.now()}
+	t.stop = beat(time.Second, t.waiting)
+	return t
 }
 
 type barTask struct {
@@ -147,15 +165,33 @@ type barTask struct {
 	name  report.Text
 	bar   *progressbar.ProgressBar
 	began time.Time
+	stop  func()
 
 	mu   sync.Mutex
 	note report.Text
 }
 
-// The bar locks itself; what it returns are write errors of the terminal,
-// about which nothing can be said there.
+// waiting lets the clock of the line go on.
+func (t *barTask) waiting() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.describe() // draws too
+}
+
+func (t *barTask) describe() {
+	words := t.name.In(t.o.lang)
+	if !t.note.IsZero() {
+		words += "  " + t.note.In(t.o.lang)
+	}
+	t.bar.Describe(words)
+}
+
+// The bar's own lock does not hold over two calls; what it returns are write
+// errors of the terminal, about which nothing can be said there.
 
 func (t *barTask) Set(done, total int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if total > 0 && t.bar.GetMax64() != total {
 		t.bar.ChangeMax64(total)
 	}
@@ -164,18 +200,40 @@ func (t *barTask) Set(done, total int64) {
 
 func (t *barTask) Note(msg report.Text) {
 	t.mu.Lock()
-	same := msg == t.note
-	t.note = msg
-	t.mu.Unlock()
-	if same {
-		return
+	defer t.mu.Unlock()
+	if msg != t.note {
+		t.note = msg
+		t.describe()
 	}
-	t.bar.Describe(t.name.In(t.o.lang) + "  " + msg.In(t.o.lang))
 }
 
 func (t *barTask) End(err error) {
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	_ = t.bar.Clear()
 	t.o.Print("%s  %s\n", t.name.In(t.o.lang), ending(err, t.now().Sub(t.began)).In(t.o.lang))
+}
+
+// beat calls f every d until stop, which waits for a call under way.
+func beat(d time.Duration, f func()) (stop func()) {
+	tick, done, ended := time.NewTicker(d), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		tick.Stop()
+		close(done)
+		<-ended
+	})
 }
 
 func ending(err error, took time.Duration) report.Text {

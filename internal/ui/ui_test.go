@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+	"go.uber.org/goleak"
 
 	"github.com/ascendctl/ascendctl/internal/report"
 )
@@ -116,6 +117,8 @@ func TestProblemScreen(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestReporters is the contract of ui.Reporter for every kind.
 func TestReporters(t *testing.T) {
