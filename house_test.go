@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +155,30 @@ func goFolders(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	return seen
+}
+
+// TestNothingWorksAtStart: no init, and no pattern compiled before it is used;
+// every command would pay for it.
+func TestNothingWorksAtStart(t *testing.T) {
+	early := regexp.MustCompile(`(?m)^(func init\(\)|(var )?\s?\w+\s*=\s*regexp\.MustCompile)`)
+	for dir := range goFolders(t) {
+		files, err := filepath.Glob(filepath.Join(".", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := early.Find(data); m != nil && !strings.HasSuffix(name, "_test.go") {
+				t.Errorf("%s works at start: %s", name, m)
+			}
+		}
+	}
+	if !early.MatchString("var x = regexp.MustCompile(`a`)") || !early.MatchString("func init() {") || early.MatchString("\tx := regexp.MustCompile(`a`)") {
+		t.Error("the rule itself is broken")
+	}
 }
 
 // TestHouseSaysNo proves that the walls can refuse.

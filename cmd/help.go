@@ -100,9 +100,8 @@ func (s *session) flagBlocks(cc *cobra.Command) (own []flagBlock, every string) 
 	return own, s.flagLines(cc.Root().PersistentFlags())
 }
 
-var defaults = regexp.MustCompile(`(?m) \(default "?(.*?)"?\)$`)
-
 // flagLines is pflag's table; the one English word in it is ours to translate.
 func (s *session) flagLines(set *pflag.FlagSet) string {
+	defaults := regexp.MustCompile(`(?m) \(default "?(.*?)"?\)$`)
 	return defaults.ReplaceAllString(set.FlagUsages(), report.T(" (default $1)", "（默认 $1）").In(s.lang))
 }

@@ -4,6 +4,7 @@
 package book
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,15 +150,49 @@ func decode(n *yaml.Node, into any) error {
 func (b *Book) AsOf(pattern string) ([]Origin, error) {
 	var origins []Origin
 	for i, layer := range b.layers {
-		docs, wrong := b.open(i, pattern)
-		if err := wrong.err(layer.User); err != nil {
-			return nil, err
+		files, err := fs.Glob(layer.FS, pattern)
+		if err != nil {
+			return nil, fmt.Errorf("pattern %s: %w", pattern, err)
 		}
-		for _, d := range docs {
-			origins = append(origins, Origin{Layer: layer.Name, File: d.file, AsOf: d.asOf})
+		slices.Sort(files)
+		for _, file := range files {
+			day, ok := peekDay(layer, file)
+			if !ok { // read it whole: that names the mistake
+				docs, wrong := b.open(i, file)
+				if err := wrong.err(layer.User); err != nil || len(docs) == 0 {
+					return nil, err
+				}
+				day = docs[0].asOf
+			}
+			origins = append(origins, Origin{Layer: layer.Name, File: file, AsOf: day})
 		}
 	}
 	return origins, nil
+}
+
+// peekDay finds the day in the two lines that plainly head a file, without
+// reading the rest: it is asked for at every start, and YAML is slow.
+func peekDay(l Layer, file string) (day time.Time, ok bool) {
+	f, err := l.FS.Open(file)
+	if err != nil {
+		return day, false
+	}
+	defer f.Close()
+	known := false
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case key == "" || key[0] == '#':
+		case key == "schema":
+			known = value == schema
+		case key == "as_of":
+			day, err = time.Parse(time.DateOnly, value)
+			return day, known && err == nil
+		default:
+			return day, false
+		}
+	}
+	return day, false
 }
 
 // open reads the files of one layer that match, each once in the book's life.

@@ -316,7 +316,14 @@ func TestAsOfTellsLayersAndDays(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if _, err := New(layer("base", "x: [")).AsOf("*.yaml"); err == nil {
-		t.Error("a broken file has no date")
+	for _, broken := range []string{"x: [", "schema: 2\nas_of: 2026-11-30\n", "schema: 1\nas_of: today\n", "schema: 1\n", ""} {
+		if got, err := New(layer("base", broken)).AsOf("*.yaml"); err == nil {
+			t.Errorf("%q has a date: %v", broken, got)
+		}
+	}
+	for _, unusual := range []string{"as_of: 2026-11-30\nschema: 1\n", "schema:   1\nas_of: '2026-11-30'\n", "# head\n\nschema: 1\n# day\nas_of: 2026-11-30\n"} {
+		if got, err := New(layer("base", unusual)).AsOf("*.yaml"); err != nil || len(got) != 1 || got[0].AsOf != want[0].AsOf {
+			t.Errorf("%q: %v %v", unusual, got, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,16 +202,16 @@ func sound(n *yaml.Node, name string, depth int, wrong *mistakes) {
 }
 
 var (
-	yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	tabbed   = regexp.MustCompile(`^ *\t`)
-	anchor   = regexp.MustCompile(`^unknown anchor '([^']+)'`)
+	yamlLine = pattern(`^yaml: (?:line (\d+): )?`)
+	tabbed   = pattern(`^ *\t`)
+	anchor   = pattern(`^unknown anchor '([^']+)'`)
 )
 
 // syntax makes an error of the YAML parser exact. The parser counts lines from
 // 0 for "did not find expected ..." and from 1 elsewhere, names none for the
 // first line and none for an alias without anchor (yaml.v3 3.0.1, fail).
 func syntax(err error, data []byte) (line int, text report.Text) {
-	m := yamlLine.FindStringSubmatch(err.Error())
+	m := yamlLine().FindStringSubmatch(err.Error())
 	if m == nil {
 		return 0, report.Same(err.Error())
 	}
@@ -222,12 +221,12 @@ func syntax(err error, data []byte) (line int, text report.Text) {
 		line++
 	}
 	lines := bytes.Split(data, []byte("\n"))
-	if a := anchor.FindStringSubmatch(words); a != nil {
+	if a := anchor().FindStringSubmatch(words); a != nil {
 		at := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte("*"+a[1])) })
 		return at + 1, report.T("anchors and aliases are not accepted: *%s", "不接受锚点和别名：*%s", word(a[1]))
 	}
 	for i := line - 1; i < len(lines); i++ {
-		if tabbed.Match(lines[i]) {
+		if tabbed().Match(lines[i]) {
 			return i + 1, report.T("a tab in the indentation: use blanks", "缩进中有制表符：应使用空格")
 		}
 	}

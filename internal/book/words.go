@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -17,14 +18,14 @@ import (
 
 // hole finds {name} and the verbs of fmt. The blank flag of fmt is left out,
 // so that "96% done" is no place-holder.
-var hole = regexp.MustCompile(`%%|\{[a-z][a-z0-9_.]*\}|%(\[\d+\])?[-+#0]*\d*(\.\d+)?[a-zA-Z]`)
+var hole = pattern(`%%|\{[a-z][a-z0-9_.]*\}|%(\[\d+\])?[-+#0]*\d*(\.\d+)?[a-zA-Z]`)
 
 // placeholders gives what two halves of a text must share: names in any order
 // and number, and verbs in their order unless each says its number itself.
 func placeholders(s string) []string {
 	var names, verbs []string
 	numbered := true
-	for _, h := range hole.FindAllString(s, -1) {
+	for _, h := range hole().FindAllString(s, -1) {
 		switch {
 		case h == "%%":
 		case h[0] == '{':
@@ -161,4 +162,9 @@ func quoted(s string) string {
 		v = append(v[:60:60], []rune("...")...)
 	}
 	return strconv.Quote(string(v))
+}
+
+// pattern compiles when first used: start-up pays for nothing it does not need.
+func pattern(re string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
 }

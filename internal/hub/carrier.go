@@ -15,13 +15,13 @@ import (
 // caller's; what it brings is checked against our own digest.
 type carrier struct {
 	tool    string
-	ways    [][]string     // how it is called, best first
-	version *regexp.Regexp // in the answer to --version; old Pythons warn before it
+	ways    [][]string            // how it is called, best first
+	version func() *regexp.Regexp // in the answer to --version; old Pythons warn before it
 	args    func(Package) []string
 	input   func(Package) string // requirements file, if it reads one
 	env     []string
-	words   *regexp.Regexp // lines that say why it failed; nil: the last ones
-	noise   *regexp.Regexp // lines that never do
+	words   func() *regexp.Regexp // lines that say why it failed; nil: the last ones
+	noise   func() *regexp.Regexp // lines that never do
 }
 
 const requirements = "requirements.txt"
@@ -33,7 +33,7 @@ var carriers = map[string]*carrier{
 	"pypi": {
 		tool:    "pip",
 		ways:    [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"pip"}},
-		version: regexp.MustCompile(`(?m)^pip (\d[\w.]*)`),
+		version: pattern(`(?m)^pip (\d[\w.]*)`),
 		args: func(p Package) []string {
 			w, _ := wheelOf(p.File) // Check has read it before
 			return []string{"download", "--no-deps", "--only-binary=:all:", "--platform", w.platform,
@@ -43,18 +43,18 @@ var carriers = map[string]*carrier{
 		input: func(p Package) string { return p.Package + "==" + p.Version + " --hash=sha256:" + p.SHA256 + "\n" },
 		// A machine may demand virtual environments; nothing is installed here.
 		env:   []string{"PIP_REQUIRE_VIRTUALENV=0", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1", "PIP_PROGRESS_BAR=off"},
-		noise: regexp.MustCompile(`(?i)^(looking in|collecting|downloading|saved|using cached|\[?notice)|new release of pip|deprecation`),
+		noise: pattern(`(?i)^(looking in|collecting|downloading|saved|using cached|\[?notice)|new release of pip|deprecation`),
 	},
 	"npm": {
 		tool:    "npm",
 		ways:    [][]string{{"npm"}},
-		version: regexp.MustCompile(`(?m)^(\d+\.[\w.-]+)`),
+		version: pattern(`(?m)^(\d+\.[\w.-]+)`),
 		// pack only stores the archive; --ignore-scripts says so once more.
 		args: func(p Package) []string { return []string{"pack", "--ignore-scripts", p.Package + "@" + p.Version} },
 		env: []string{"npm_config_progress=false", "npm_config_loglevel=error", "npm_config_color=false",
 			"npm_config_update_notifier=false", "npm_config_pack_destination=.", "npm_config_dry_run=false", "npm_config_json=false"},
-		words: regexp.MustCompile(`(?i)^npm err(!|or) `),
-		noise: regexp.MustCompile(`(?i)^npm err(!|or)\s*($|at |\}|a complete log|/|if you are behind|'proxy' config|\w+: ['\d])`),
+		words: pattern(`(?i)^npm err(!|or) `),
+		noise: pattern(`(?i)^npm err(!|or)\s*($|at |\}|a complete log|/|if you are behind|'proxy' config|\w+: ['\d])`),
 	},
 }
 
@@ -83,7 +83,7 @@ func (o *Options) find(ctx context.Context, c *carrier) (*tool, []report.Text) {
 		// In the root folder, because `python3 -m pip` would take a pip.py
 		// from the folder it stands in.
 		out, exit, err := o.Exec(ctx, Command{Argv: append(argv[:len(argv):len(argv)], "--version"), Dir: "/", Env: c.env})
-		m := c.version.FindStringSubmatch(string(out))
+		m := c.version().FindStringSubmatch(string(out))
 		if err == nil && exit == 0 && m != nil {
 			return &tool{carrier: c, shown: way, argv: argv, version: m[1]}, nil
 		}
@@ -116,8 +116,8 @@ const (
 )
 
 var (
-	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]`)
-	changes = regexp.MustCompile(`0x[0-9a-f]+|\d+`)
+	escapes = pattern(`\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]`)
+	changes = pattern(`0x[0-9a-f]+|\d+`)
 )
 
 // reasons picks the lines of an output that tell why: the last ones of pip, the
@@ -127,17 +127,17 @@ func (o *Options) reasons(c *carrier, out []byte) []string {
 	var all, marked []string
 	seen := map[string]int{}
 	for line := range strings.SplitSeq(strings.ReplaceAll(string(out), "\r", "\n"), "\n") {
-		line = strings.Join(strings.Fields(escapes.ReplaceAllString(line, "")), " ")
-		if line == "" || c.noise.MatchString(line) {
+		line = strings.Join(strings.Fields(escapes().ReplaceAllString(line, "")), " ")
+		if line == "" || c.noise().MatchString(line) {
 			continue
 		}
 		line = cut(o.Redact.String(line))
-		key := changes.ReplaceAllString(line, "#")
+		key := changes().ReplaceAllString(line, "#")
 		if seen[key]++; seen[key] > 1 {
 			continue
 		}
 		all = append(all, line)
-		if c.words != nil && c.words.MatchString(line) {
+		if c.words != nil && c.words().MatchString(line) {
 			marked = append(marked, line)
 		}
 	}
@@ -155,9 +155,9 @@ func cut(s string) string {
 }
 
 var (
-	offline  = regexp.MustCompile(`(?i)retrying \(|connection ?(error|refused|reset)|timed? ?out|proxyerror|sslerror|CERT|ECONN|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH`)
-	listed   = regexp.MustCompile(`from versions: [0-9]`) // pip reached an index that has the package
-	diskFull = regexp.MustCompile(`(?i)no space left on device|ENOSPC|disk quota exceeded|EDQUOT`)
+	offline  = pattern(`(?i)retrying \(|connection ?(error|refused|reset)|timed? ?out|proxyerror|sslerror|CERT|ECONN|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH`)
+	listed   = pattern(`from versions: [0-9]`) // pip reached an index that has the package
+	diskFull = pattern(`(?i)no space left on device|ENOSPC|disk quota exceeded|EDQUOT`)
 )
 
 // errNoSpace marks a tool that found the disk full.
@@ -183,8 +183,8 @@ func (o *Options) run(ctx context.Context, t *tool, p Package, dir string) *fail
 	if err == nil && exit == 0 {
 		return nil
 	}
-	f := &failure{reason: o.said(t.carrier, out, exit, err), offline: offline.Match(out) && !listed.Match(out), err: err}
-	if diskFull.Match(out) {
+	f := &failure{reason: o.said(t.carrier, out, exit, err), offline: offline().Match(out) && !listed().Match(out), err: err}
+	if diskFull().Match(out) {
 		f.err = errNoSpace
 	}
 	if f.err == nil {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Package is one archive that holds the ONNX Runtime library: a row of
@@ -36,11 +37,11 @@ const maxSize = 1 << 30
 // Rows can be a user's, and their words become arguments of a command and
 // parts of a path: so each must look like what it is.
 var (
-	plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-	aVersion  = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*([.-]?[a-z]+[0-9]*)*$`)
-	anArch    = regexp.MustCompile(`^[a-z0-9]+$`)
-	aFile     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-	aDigest   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	plainName = pattern(`^[a-z0-9][a-z0-9._-]*$`)
+	aVersion  = pattern(`^[0-9]+(\.[0-9]+)*([.-]?[a-z]+[0-9]*)*$`)
+	anArch    = pattern(`^[a-z0-9]+$`)
+	aFile     = pattern(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	aDigest   = pattern(`^[0-9a-f]{64}$`)
 )
 
 // Check tells the first field that cannot be right.
@@ -51,12 +52,12 @@ func (p Package) Check() error {
 		want       string
 	}{
 		{"carrier", p.Carrier, carriers[p.Carrier] != nil, "pypi or npm"},
-		{"package", p.Package, plainName.MatchString(p.Package), "a package name"},
-		{"version", p.Version, aVersion.MatchString(p.Version), "a version such as 1.32.0"},
-		{"arch", p.Arch, anArch.MatchString(p.Arch), "amd64 or arm64"},
-		{"file", p.File, aFile.MatchString(p.File), "a file name"},
-		{"sha256", p.SHA256, aDigest.MatchString(p.SHA256), "64 hex digits"},
-		{"library_sha256", p.LibrarySHA256, aDigest.MatchString(p.LibrarySHA256), "64 hex digits"},
+		{"package", p.Package, plainName().MatchString(p.Package), "a package name"},
+		{"version", p.Version, aVersion().MatchString(p.Version), "a version such as 1.32.0"},
+		{"arch", p.Arch, anArch().MatchString(p.Arch), "amd64 or arm64"},
+		{"file", p.File, aFile().MatchString(p.File), "a file name"},
+		{"sha256", p.SHA256, aDigest().MatchString(p.SHA256), "64 hex digits"},
+		{"library_sha256", p.LibrarySHA256, aDigest().MatchString(p.LibrarySHA256), "64 hex digits"},
 		{"size", fmt.Sprint(p.Size), p.Size > 0 && p.Size <= maxSize, "1 byte to 1 GiB"},
 		{"library_size", fmt.Sprint(p.LibrarySize), p.LibrarySize > 0 && p.LibrarySize <= maxSize, "1 byte to 1 GiB"},
 		{"member", p.Member, p.Member != "" && path.Clean(p.Member) == p.Member && !path.IsAbs(p.Member), "a path inside the archive"},
@@ -93,4 +94,9 @@ func wheelOf(file string) (wheel, error) {
 // looks there.
 func (p Package) target(cache string) string {
 	return path.Join(cache, "onnxruntime", p.Version, p.Arch, "libonnxruntime.so."+p.Version)
+}
+
+// pattern compiles when first used: start-up pays for nothing it does not need.
+func pattern(re string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
 }

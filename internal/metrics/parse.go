@@ -64,7 +64,7 @@ func (p *parser) comment(rest string) error {
 		return nil
 	}
 	name, rest := nextWord(rest)
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("%s: expected a metric name, got %q", word, name)
 	}
 	f := p.family(name)
@@ -136,7 +136,7 @@ func (p *parser) sample(line string) error {
 		end = len(line)
 	}
 	s := Sample{Name: line[:end]}
-	if !nameRule.MatchString(s.Name) {
+	if !nameRule().MatchString(s.Name) {
 		return fmt.Errorf("expected a metric name, got %q", s.Name)
 	}
 	rest := strings.TrimLeft(line[end:], " \t")
@@ -162,7 +162,7 @@ func readLabels(s string) (labels []Label, rest string, err error) {
 			return labels, s[1:], nil
 		}
 		name, after, ok := strings.Cut(s, "=")
-		if name = strings.TrimRight(name, " \t"); !ok || !labelRule.MatchString(name) {
+		if name = strings.TrimRight(name, " \t"); !ok || !labelRule().MatchString(name) {
 			return nil, "", fmt.Errorf(`expected label="value", got %q`, clip(s))
 		}
 		for _, l := range labels {

@@ -68,15 +68,15 @@ func (r *Registry) Histogram(name, help string, buckets []float64, labels ...str
 }
 
 var (
-	nameRule  = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
-	labelRule = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	nameRule  = pattern(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+	labelRule = pattern(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 )
 
 func (r *Registry) add(name, help string, labels []string, kind Kind, samples func() []Sample) {
-	mustMatch(nameRule.MatchString(name), name, "not a metric name")
+	mustMatch(nameRule().MatchString(name), name, "not a metric name")
 	mustMatch(help != "" && help == strings.TrimSpace(help), name, "help is a sentence without blanks around it")
 	for i, l := range labels {
-		mustMatch(labelRule.MatchString(l) && !strings.HasPrefix(l, "__"), name, "not a label name: "+l)
+		mustMatch(labelRule().MatchString(l) && !strings.HasPrefix(l, "__"), name, "not a label name: "+l)
 		mustMatch(!slices.Contains(labels[:i], l), name, "label twice: "+l)
 	}
 	r.mu.Lock()
@@ -126,4 +126,9 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", ContentType)
 	_, _ = r.WriteTo(w) // a scraper that left needs no answer
+}
+
+// pattern compiles when first used: start-up pays for nothing it does not need.
+func pattern(re string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
 }

@@ -50,7 +50,7 @@ func Search(s Searcher) (found Candidate, tried []string) {
 		_, v := nameVersion(filepath.Base(s.Explicit))
 		return Candidate{s.Explicit, Given, v}, []string{s.Explicit}
 	}
-	for _, p := range s.places() {
+	for p := range s.places {
 		pattern := filepath.Join(p.folder, libName+"*")
 		tried = append(tried, pattern)
 		files, err := s.Glob(pattern)
@@ -67,28 +67,26 @@ func Search(s Searcher) (found Candidate, tried []string) {
 
 // places lists the folders in the order of preference: ours before what is
 // there for others, an active Python environment before the system's.
-func (s Searcher) places() []place {
-	var ps []place
+func (s Searcher) places(yield func(place) bool) {
+	more := true // until somebody has found what was looked for
 	add := func(how, root string, below ...string) {
-		if root == "" || !filepath.IsAbs(root) { // relative: whoever owns the working folder could plant one
+		if !filepath.IsAbs(root) { // relative: whoever owns the working folder could plant one
 			return
 		}
 		for _, b := range below {
-			ps = append(ps, place{how, filepath.Join(literal(root), b)})
+			if more {
+				more = yield(place{how, filepath.Join(literal(root), b)})
+			}
 		}
 	}
-	add(Beside, s.Beside, "")
-	add(Cached, s.Cache, filepath.Join("onnxruntime", "*", literal(s.Arch)))
 	const site, dist, capi = "site-packages", "dist-packages", "onnxruntime/capi"
 	venv := []string{"lib/python3*/" + site + "/" + capi, "lib64/python3*/" + site + "/" + capi}
+	add(Beside, s.Beside, "")
+	add(Cached, s.Cache, filepath.Join("onnxruntime", "*", literal(s.Arch)))
 	add(Pip, s.Getenv("VIRTUAL_ENV"), venv...)
 	add(Pip, s.Getenv("CONDA_PREFIX"), venv...)
-	if root := s.Getenv("PYENV_ROOT"); root != "" {
-		add(Pip, root, "versions/*/"+venv[0])
-	}
-	if home := s.Getenv("HOME"); home != "" {
-		add(Pip, home, ".local/"+venv[0])
-	}
+	add(Pip, s.Getenv("PYENV_ROOT"), "versions/*/"+venv[0])
+	add(Pip, s.Getenv("HOME"), ".local/"+venv[0])
 	for _, prefix := range []string{"/usr/local", "/usr"} {
 		add(Pip, prefix, append(venv[:2:2], "lib/python3*/"+dist+"/"+capi)...)
 	}
@@ -98,7 +96,6 @@ func (s Searcher) places() []place {
 	for _, dir := range append(archDirs[s.Arch], "/usr/local/lib64", "/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib") {
 		add(System, dir, "")
 	}
-	return ps
 }
 
 // archDirs are the folders of systems that keep libraries per architecture.

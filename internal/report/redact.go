@@ -19,12 +19,15 @@ type Redactor struct {
 }
 
 // shapes are secrets that nobody registered: credentials in an address, and
-// the value behind a word that announces one.
-var shapes = []*regexp.Regexp{
-	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]*:?[^/\s@]*(@)`),
-	regexp.MustCompile(`(?i)\b(authorization\s*[:=]\s*["']?(?:bearer|basic)\s+)[^\s"',;]+()`),
-	regexp.MustCompile(`(?i)\b((?:password|passwd|secret|token|api[_-]?key|_auth(?:token)?)["']?\s*[:=]\s*["']?)[^\s"',;&]+()`),
-}
+// the value behind a word that announces one. Compiled when first used, for
+// start-up pays for nothing it does not need.
+var shapes = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]*:?[^/\s@]*(@)`),
+		regexp.MustCompile(`(?i)\b(authorization\s*[:=]\s*["']?(?:bearer|basic)\s+)[^\s"',;]+()`),
+		regexp.MustCompile(`(?i)\b((?:password|passwd|secret|token|api[_-]?key|_auth(?:token)?)["']?\s*[:=]\s*["']?)[^\s"',;&]+()`),
+	}
+})
 
 // Add registers a secret. Texts under four bytes are not registered: masking
 // them would tear up ordinary words and protect nothing.
@@ -46,7 +49,7 @@ func (r *Redactor) String(s string) string {
 		s = strings.ReplaceAll(s, secret, Mask)
 	}
 	r.mu.RUnlock()
-	for _, re := range shapes {
+	for _, re := range shapes() {
 		s = re.ReplaceAllString(s, "${1}"+Mask+"${2}")
 	}
 	return s
