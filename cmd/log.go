@@ -56,8 +56,13 @@ type lazyFile struct {
 	o    logOptions
 	mu   sync.Mutex
 	f    *os.File
+	size int64
 	dead bool // could not be opened: logging must never fail a command
 }
+
+// maxLog bounds a log file of ours: a service logs every request for months.
+// The one before it is kept as .old.
+const maxLog = 64 << 20
 
 // Write takes one whole line from slog.
 func (l *lazyFile) Write(line []byte) (int, error) {
@@ -67,7 +72,10 @@ func (l *lazyFile) Write(line []byte) (int, error) {
 		l.dead = l.open() != nil
 	}
 	if l.f != nil {
-		_, _ = io.WriteString(l.f, l.o.Secrets.String(string(line)))
+		n, _ := io.WriteString(l.f, l.o.Secrets.String(string(line)))
+		if l.size += int64(n); l.size > maxLog && l.o.File == "" {
+			l.rotate()
+		}
 	}
 	return len(line), nil
 }
@@ -89,12 +97,26 @@ func (l *lazyFile) open() (err error) {
 	return err
 }
 
+// rotate begins the file anew. Where that fails the old one goes on.
+func (l *lazyFile) rotate() {
+	l.size = 0
+	name := l.f.Name()
+	if os.Rename(name, name+".old") != nil {
+		return
+	}
+	if f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+		_ = l.f.Close()
+		l.f = f
+	}
+}
+
 // prune keeps the newest files; their names sort by time.
 func prune(dir string) {
 	old, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	sort.Strings(old)
 	for len(old) >= kept {
 		_ = os.Remove(old[0])
+		_ = os.Remove(old[0] + ".old")
 		old = old[1:]
 	}
 }

@@ -131,13 +131,10 @@ const embedded = "compat"
 func (s *session) book() (*book.Book, error) {
 	layers := []book.Layer{{Name: embedded, FS: compat.FS}}
 	if dir := first(s.flags.compat, s.app.Getenv("ASCENDCTL_COMPAT"), s.config.Compat); dir != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, usage(report.T("--compat %s is not a folder that can be read", "--compat %s 不是可读的目录", dir), report.Text{},
-				report.T("name a folder that has the layout of compat/", "指定与 compat/ 布局相同的目录"), "")
-		}
 		layers = append(layers, book.Layer{Name: dir, FS: os.DirFS(dir), User: true})
 	}
-	return book.New(layers...), nil
+	b := book.New(layers...)
+	return b, b.CheckLayers()
 }
 
 // envelope heads a document of that schema.
