@@ -89,7 +89,8 @@ func (d DType) known() DType {
 }
 
 // Elements multiplies dims; ok is false when a dim is negative (variable) or
-// the product does not fit an int64. No dims are a scalar: one element.
+// the product of those that are not 0 does not fit an int64: such a shape is
+// never honest. No dims are a scalar: one element.
 func Elements(dims []int64) (n int64, ok bool) {
 	n, zero := 1, false
 	for _, d := range dims {
