@@ -22,26 +22,31 @@ var house = map[string]struct {
 	floor float64
 	may   string
 }{
-	"internal/ascend":  {0, ""},
-	"internal/report":  {0, ""},
-	"internal/book":    {0, "internal/report"},
-	"internal/dl":      {0, ""},
-	"internal/ort":     {1, "internal/dl"},
-	"internal/ui":      {1, ""},
-	"internal/model":   {1, ""},
-	"internal/recipe":  {1, "internal/book"},
-	"internal/oip":     {1, ""},
-	"internal/metrics": {1, ""},
-	"internal/infer":   {2, "internal/ort internal/model internal/oip internal/metrics"},
-	"internal/front":   {2, "internal/metrics"},
-	"internal/serve":   {3, "internal/infer internal/front internal/oip internal/model internal/metrics"},
-	"internal/bench":   {3, "internal/infer internal/oip internal/model internal/metrics"},
-	"internal/hub":     {3, "internal/model"},
-	"internal/screen":  {4, "internal/ui internal/model internal/ort internal/oip internal/serve internal/bench internal/hub"},
-	"compat":           {4, ""}, // data: only cmd hands it to book
-	"recipes":          {4, ""},
-	"cmd":              {4.5, "*"},
-	"":                 {5, "cmd"}, // main.go
+	"internal/ascend":        {0, ""},
+	"internal/report":        {0, ""},
+	"internal/book":          {0, "internal/report"},
+	"internal/dl":            {0, ""},
+	"internal/host":          {1, ""},
+	"internal/cann":          {1, ""},
+	"internal/ort":           {1, "internal/dl"},
+	"internal/ui":            {1, ""},
+	"internal/model":         {1, ""},
+	"internal/recipe":        {1, "internal/book"},
+	"internal/oip":           {1, ""},
+	"internal/metrics":       {1, ""},
+	"internal/infer":         {2, "internal/ort internal/model internal/oip internal/metrics"},
+	"internal/front":         {2, "internal/metrics"},
+	"internal/facts":         {2, "internal/host internal/cann"},
+	"internal/host/hosttest": {2, "internal/host"}, // only tests import it
+	"internal/check":         {3, "internal/facts internal/host internal/cann internal/book"},
+	"internal/serve":         {3, "internal/infer internal/front internal/oip internal/model internal/metrics"},
+	"internal/bench":         {3, "internal/infer internal/oip internal/model internal/metrics"},
+	"internal/hub":           {3, "internal/model"},
+	"internal/screen":        {4, "internal/ui internal/model internal/ort internal/oip internal/serve internal/bench internal/hub internal/host internal/cann internal/facts internal/check"},
+	"compat":                 {4, ""}, // data: only cmd hands it to book
+	"recipes":                {4, ""},
+	"cmd":                    {4.5, "*"},
+	"":                       {5, "cmd"}, // main.go
 }
 
 // words may be imported by every room above floor 0.
@@ -57,7 +62,9 @@ var onlyHere = map[string][]string{
 	"unsafe":                            {"internal/dl", "internal/ort", "internal/infer", "internal/serve"}, // serve: its buffers are aligned
 	"github.com/spf13/cobra":            {"cmd"},
 	"github.com/spf13/pflag":            {"cmd"},
-	"gopkg.in/yaml.v3":                  {"internal/book", "internal/screen"},
+	"golang.org/x/crypto/ssh":           {"internal/host", "internal/host/hosttest"},
+	"github.com/melbahja/goph":          {"internal/host"},
+	"gopkg.in/yaml.v3":                  {"internal/book", "internal/host", "internal/screen"},
 	"github.com/charmbracelet/lipgloss": {"internal/ui"},
 	"github.com/schollz/progressbar/v3": {"internal/ui"},
 	"golang.org/x/term":                 {"", "cmd"},

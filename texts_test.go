@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -43,6 +44,7 @@ func TestTextsSayNo(t *testing.T) {
 		{"", "你好", "missing"},
 		{"%s is busy", "%d 忙", "place-holders"},
 		{"%s on %s", "%s 上", "place-holders"},
+		{"%s is %d", "%d 为 %s", "place-holders"},
 		{"the file is busy", "the file is busy", "not translated"},
 		{"simulated", "虚拟设备，模拟", "glossary"},
 		{"port %d busy", "端口%d被占用", "blank"},
@@ -52,8 +54,10 @@ func TestTextsSayNo(t *testing.T) {
 			t.Errorf("%q / %q: %v, want %q", c.en, c.zh, got, c.want)
 		}
 	}
-	if got := judge("cannot read %s: %v", "无法读取 %s：%v"); len(got) > 0 {
-		t.Errorf("a good pair is refused: %v", got)
+	for _, c := range [][2]string{{"cannot read %s: %v", "无法读取 %s：%v"}, {"%s has %d", "%[2]d 属于 %[1]s"}} {
+		if got := judge(c[0], c[1]); len(got) > 0 {
+			t.Errorf("a good pair is refused: %v", got)
+		}
 	}
 }
 
@@ -100,16 +104,26 @@ func judge(en, zh string) (complaints []string) {
 	return complaints
 }
 
-// holders lists the place-holders in the order of their arguments.
+// holders lists the place-holders by the argument each stands for, so that a
+// language may change the order by saying the numbers.
 func holders(s string) (out []string) {
+	next := 1
 	for _, v := range verbs.FindAllString(s, -1) {
-		if v != "%%" {
-			out = append(out, v)
+		if v == "%%" {
+			continue
 		}
+		if v[0] == '{' {
+			out = append(out, v)
+			continue
+		}
+		if i, rest, ok := strings.Cut(strings.TrimPrefix(v, "%["), "]"); ok {
+			next, _ = strconv.Atoi(i)
+			v = "%" + rest
+		}
+		out = append(out, fmt.Sprintf("%03d %s", next, v))
+		next++
 	}
-	if strings.Contains(s, "%[") || strings.Contains(s, "{") {
-		slices.Sort(out)
-	}
+	slices.Sort(out)
 	return out
 }
 

@@ -146,6 +146,14 @@ func (a App) progress(kind string) string {
 	return ui.ProgressPlain
 }
 
+// readInput reads a file that the user named, or stdin for "-".
+func (s *session) readInput(flag, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(s.app.In, 16<<20))
+	}
+	return readFile(flag, name)
+}
+
 // readFile reads a file that the user named on the command line.
 func readFile(flag, name string) ([]byte, error) {
 	data, err := os.ReadFile(name)

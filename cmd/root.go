@@ -21,15 +21,15 @@ func (s *session) tree() *cobra.Command {
 	root := s.build(command{
 		use:   Name,
 		short: report.T("Take a Huawei Ascend NPU host from bare to serving", "将昇腾 NPU 主机从裸机带到可提供推理服务"),
-		long: report.T("This release serves ONNX models on the CPU; the NPU commands follow. See docs/ for what works today.",
-			"当前版本可在 CPU 上提供 ONNX 模型的推理服务，NPU 相关命令将陆续加入。现有能力见 docs/。"),
+		long: report.T("This release looks at hosts, judges them, and serves ONNX models on the CPU. See docs/ for what works today.",
+			"当前版本可查看并检查主机，并在 CPU 上提供 ONNX 模型的推理服务。现有能力见 docs/。"),
 		examples: []example{
-			{report.T("what a model file says about itself", "查看模型文件的自述信息"), "ascendctl inspect model.onnx"},
-			{report.T("serve it on http://127.0.0.1:8000", "在 http://127.0.0.1:8000 提供服务"), "ascendctl serve model.onnx"},
-			{report.T("measure the running service", "对运行中的服务压测"), "ascendctl bench http://127.0.0.1:8000 --model model --data image=images.npy"},
+			{report.T("can this machine run the workload", "本机能否运行该工作负载"), "ascendctl preflight --for vllm-ascend"},
+			{report.T("who holds which device", "各设备由谁占用"), "ascendctl top"},
+			{report.T("serve a model on http://127.0.0.1:8000", "在 http://127.0.0.1:8000 提供模型服务"), "ascendctl serve model.onnx"},
 		},
 		exits: report.T("the same for all commands, see docs/exit-codes.md", "所有命令一致，见 docs/exit-codes.md"),
-		sub:   []command{s.serveCommand(), s.benchCommand(), s.inspectCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
+		sub:   []command{s.preflightCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.inspectCommand(), s.listCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
 	})
 	s.globals(&flagSet{FlagSet: root.PersistentFlags(), lang: s.lang})
 	root.SetOut(s.app.Out)

@@ -54,6 +54,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("ROOT", root)
 			e.Setenv("DIGITS", filepath.Join(root, "testdata", "models", "digits"))
+			e.Setenv("HOSTS", filepath.Join(root, "testdata", "cases", "hosts"))
+			e.Setenv("SMI", filepath.Join(root, "testdata", "cases", "npu-smi"))
 			e.Setenv("ORT", library(t, root))
 			return os.MkdirAll(e.WorkDir+"/home", 0o755)
 		},

@@ -11,6 +11,9 @@ import (
 
 	"github.com/ascendctl/ascendctl/internal/ascend"
 	"github.com/ascendctl/ascendctl/internal/bench"
+	"github.com/ascendctl/ascendctl/internal/cann"
+	"github.com/ascendctl/ascendctl/internal/check"
+	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/hub"
 	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/report"
@@ -54,8 +57,50 @@ func examples() map[string]Document {
 		"fetch-again":      Fetch{Result: &hub.Result{File: "/c/libonnxruntime.so.1.32.0", Version: "1.32.0", Already: true}},
 		"fetch-plan": Fetch{Plan: &hub.Planned{File: "/c/libonnxruntime.so.1.32.0", Steps: []hub.Step{
 			{Version: "1.32.0", Carrier: "pip", Command: "pip download -r requirements.txt", Requirements: "onnxruntime==1.32.0 \\\n  --hash=sha256:00\n", Bytes: 27780211}}}},
+		"preflight": Preflight{Hosts: []PreflightHost{{Host: "npu01", Overall: report.Fail, Exit: report.ExitNo, TookMS: 2300, Findings: findings(),
+			Groups: map[string]report.Text{"os": report.T("System", "系统")}, Next: "ascendctl list checks",
+			Facts: &facts.Facts{OS: facts.Fact[facts.OS]{Value: facts.OS{Name: "openEuler 22.03"}, State: "known"}, Arch: facts.Fact[string]{Value: "aarch64", State: "known"},
+				PCI: facts.Fact[[]facts.PCI]{Value: []facts.PCI{{Generation: "A2"}, {Generation: "A2"}}, State: "known"}}}}},
+		"preflight-fleet": Preflight{Hosts: []PreflightHost{
+			{Host: "npu01", Overall: report.Fail, Exit: report.ExitNo, Findings: findings()}, {Host: "npu02", Overall: report.Pass},
+			{Host: "npu03", Overall: report.Unknown, Exit: report.ExitUnreachable, Error: &refused}}},
+		"checks": Checks{Checks: []check.Row{{ID: "os.arch", Severity: report.Blocker, Text: report.T("CPU architecture known to the vendor", "CPU 架构有对应的厂商软件包")}}},
+		"facts": Facts{Hosts: []HostFacts{{Host: "npu01", Facts: &facts.Facts{
+			OS: facts.Fact[facts.OS]{Value: facts.OS{ID: "openeuler", Version: "22.03"}, State: "known"}, Driver: facts.Fact[facts.Driver]{Value: facts.Driver{Version: "25.2.0"}, State: "known"},
+			Firmware: facts.Fact[facts.Firmware]{State: "unknown", Note: "permission denied"}, CANN: facts.Fact[cann.Installed]{State: "absent"},
+			NPUInfo: facts.Fact[facts.NPUSmi]{State: "known", Value: facts.NPUSmi{ToolVersion: "25.2.0", Chips: []facts.SmiChip{{NPU: ptr(0), Chip: ptr(0), Name: "910B3", Health: "OK", HBMMB: &facts.Pair{ptr(3400), ptr(65536)}, TempC: ptr(38)}}}}}},
+			{Host: "npu03", Error: &refused}}},
+		"facts-diff": Diff{A: "npu01", B: "npu02", Facts: []facts.Compared{
+			{Key: "driver", Check: "driver.installed", Verdict: facts.Differs, A: facts.Entry{State: "known", Text: "25.2.0"}, B: facts.Entry{State: "absent"}},
+			{Key: "nnal", Verdict: facts.Unsure, A: facts.Entry{State: "unknown"}, B: facts.Entry{State: "known", Text: "9.1.0"}}, {Key: "kernel", Verdict: facts.Same}}},
+		"facts-drift": Drift{Hosts: []string{"npu01", "npu02", "npu04"}, Silent: []DriftSilent{{"npu03", refused}},
+			Differs: []facts.Drift{{Key: "driver", Majority: facts.Entry{State: "known", Text: "25.2.0"}, Has: []string{"npu01", "npu02"}, Others: []facts.Other{{Entry: facts.Entry{State: "known", Text: "24.1.rc3"}, Hosts: []string{"npu04"}}}}}},
+		"top": Top{Now: time.Unix(100000, 0), Hosts: []TopHost{
+			{Host: "npu01", Sample: &facts.Sample{Devices: facts.Fact[[]facts.Device]{State: "known", Value: []facts.Device{
+				{Logic: ptr(0), Name: "910B4", Health: "OK", UsedMB: ptr(59699), TotalMB: ptr(65536), CorePct: ptr(87), Processes: []facts.Process{{PID: 2395895, User: "ops", Started: time.Unix(82000, 0), Container: "vllm-qwen", Name: "VLLM::EngineCor"}}},
+				{Logic: ptr(1), NPU: 1, Name: "910B4", Health: "OK", UsedMB: ptr(3480), TotalMB: ptr(65536), CorePct: ptr(0), Idle: true},
+				{Logic: ptr(2), NPU: 2, Name: "910B4", Health: "Alarm"}}}}},
+			{Host: "npu02", Sample: &facts.Sample{OwnOnly: true, Devices: facts.Fact[[]facts.Device]{State: "unknown", Note: "no answer in time"}}},
+			{Host: "npu03", Error: &refused}}},
+		"npu-smi-failed":     NPUSmi{NPUSmi: facts.NPUSmi{Kind: facts.SmiFailed, Failure: &facts.SmiFailure{Error: facts.SmiDCMIInit, Line: "dcmi module initialize failed. ret is -8005", Cause: report.T("the driver did not answer", "驱动没有应答")}}},
 		"fetch-plan-nothing": Fetch{Plan: &hub.Planned{File: "/c/libonnxruntime.so.1.32.0", Already: true}},
 	}
+}
+
+var refused = report.T("connection refused (port 22)", "连接被拒绝（端口 22）")
+
+func ptr(n int) *int { return &n }
+
+// findings are one of every status, and one that another explains.
+func findings() []report.Finding {
+	one := func(id string, s report.Status, because ...string) report.Finding {
+		return report.Finding{ID: id, Status: s, Severity: report.Error, Because: because, Text: report.T("Sentence that is true when all is well", "一切正常时成立的陈述"),
+			Evidence: []report.Evidence{{Source: "/proc/x", Seen: "1024", Wanted: ">= 65535"}}}
+	}
+	root := one("driver.installed", report.Fail)
+	root.Fix, root.Run = report.T("Install the driver.", "安装驱动。"), "ascendctl list checks"
+	return []report.Finding{one("os.arch", report.Pass), one("os.nofile", report.Warn), root, one("driver.npu_smi", report.Fail, "driver.installed"),
+		one("npu.health", report.Unknown), one("net.npu_link", report.Skip)}
 }
 
 // TestScreens pins what a person sees of every document, in both languages on

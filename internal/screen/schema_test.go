@@ -18,6 +18,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/report"
 )
@@ -33,19 +34,15 @@ func TestSchemasAreCurrent(t *testing.T) {
 	page.WriteString("# JSON of ascendctl\n\nMade from the Go types by `make docs`. Every answer starts with the same head: `schema` (such as `ascendctl.inspect/v1`), `tool` {name, version, commit}, `started` (RFC 3339), `duration_ms`. Keys are only ever added within a version; an enum is a lower-case word; a `text` holds both languages. The schemas lie in `docs/schema/`.\n")
 	kinds := Kinds()
 	for _, k := range kinds {
-		s := schemaOf(reflect.TypeOf(k.Doc))
-		s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-		s["title"] = "ascendctl." + k.Schema
+		s := document("ascendctl."+k.Schema, reflect.TypeOf(k.Doc))
 		same(t, filepath.Join(docs, "schema", strings.ReplaceAll(k.Schema, "/", ".")+".json"), indent(t, s))
 		fmt.Fprintf(page, "\n## ascendctl.%s\n\n`%s`\n\n", k.Schema, k.Made)
 		page.WriteString("| key | type | what |\n| --- | --- | --- |\n")
-		rows(page, comments(t), reflect.TypeOf(k.Doc), "")
+		rows(page, comments(t), reflect.TypeOf(k.Doc), "", map[reflect.Type]string{})
 	}
-	s := schemaOf(reflect.TypeOf(report.ProblemJSON{}))
-	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", "ascendctl error"
-	same(t, filepath.Join(docs, "schema", "error.json"), indent(t, s))
+	same(t, filepath.Join(docs, "schema", "error.json"), indent(t, document("ascendctl error", reflect.TypeOf(report.ProblemJSON{}))))
 	page.WriteString("\n## Errors\n\nWith `-o json` a failure is one JSON value on stderr.\n\n| key | type | what |\n| --- | --- | --- |\n")
-	rows(page, comments(t), reflect.TypeOf(report.ProblemJSON{}), "")
+	rows(page, comments(t), reflect.TypeOf(report.ProblemJSON{}), "", map[reflect.Type]string{})
 	same(t, filepath.Join(docs, "json.md"), page.Bytes())
 }
 
@@ -112,10 +109,19 @@ func indent(t *testing.T, v any) []byte {
 var special = map[reflect.Type]map[string]any{
 	reflect.TypeFor[model.Recorded](): {"type": []string{"string", "null"}},
 	reflect.TypeFor[model.Dim]():      {"type": []string{"integer", "string"}},
+	reflect.TypeFor[facts.Limit]():    {"type": []string{"integer", "string", "null"}},
+}
+
+// document is the schema of a whole answer; structs below it stand in $defs.
+func document(title string, t reflect.Type) map[string]any {
+	defs := map[string]any{}
+	s := structSchema(t, defs)
+	s["$schema"], s["title"], s["$defs"] = "https://json-schema.org/draft/2020-12/schema", title, defs
+	return s
 }
 
 // schemaOf is the JSON Schema of a Go type as encoding/json writes it.
-func schemaOf(t reflect.Type) map[string]any {
+func schemaOf(t reflect.Type, defs map[string]any) map[string]any {
 	if s, ok := special[t]; ok {
 		return s
 	}
@@ -130,25 +136,26 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		s := schemaOf(t.Elem())
-		if word, ok := s["type"].(string); ok {
-			s["type"] = []string{word, "null"}
-		}
-		return s
+		return map[string]any{"anyOf": []any{schemaOf(t.Elem(), defs), map[string]any{"type": "null"}}}
 	case reflect.Slice, reflect.Array:
-		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
+		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem(), defs)}
 	case reflect.Map:
-		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem(), defs)}
 	case reflect.Struct:
-		return structSchema(t)
+		name := path.Base(t.PkgPath()) + "." + strings.NewReplacer("[", "_", "]", "", "/", "_", "*", "", "{", "", "}", "").Replace(t.Name())
+		if defs[name] == nil {
+			defs[name] = true // against a type within itself
+			defs[name] = structSchema(t, defs)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
 	}
 	panic("no schema for " + t.String())
 }
 
-func structSchema(t reflect.Type) map[string]any {
+func structSchema(t reflect.Type, defs map[string]any) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	each(t, func(f reflect.StructField, key string, optional bool) {
-		properties[key] = schemaOf(f.Type)
+		properties[key] = schemaOf(f.Type, defs)
 		if !optional {
 			required = append(required, key)
 		}
@@ -193,8 +200,9 @@ func each(t reflect.Type, visit func(f reflect.StructField, key string, optional
 	}
 }
 
-// rows writes one line a key, nested keys with a dot, arrays with [].
-func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string) {
+// rows writes one line a key, nested keys with a dot, arrays with []. A struct
+// that was written out before is only named by where.
+func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string, seen map[reflect.Type]string) {
 	owner := t
 	each(t, func(f reflect.StructField, key string, optional bool) {
 		kind, inner := describe(f.Type)
@@ -204,13 +212,19 @@ func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string)
 		if prefix == "" && fieldOwner(owner, f) == "report.Envelope" {
 			return // said once, at the top of the page
 		}
-		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, key, kind, doc[fieldOwner(owner, f)+"."+f.Name])
-		if inner != nil && inner != reflect.TypeOf(report.Text{}) {
+		text := doc[fieldOwner(owner, f)+"."+f.Name]
+		at := seen[inner]
+		if inner != nil && at != "" {
+			text = strings.TrimSpace(text + " (as `" + at + "`)")
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, key, kind, text)
+		if inner != nil && at == "" && inner != reflect.TypeOf(report.Text{}) {
+			seen[inner] = prefix + key
 			suffix := "."
 			if strings.HasPrefix(kind, "array") {
 				suffix = "[]."
 			}
-			rows(b, doc, inner, prefix+key+suffix)
+			rows(b, doc, inner, prefix+key+suffix, seen)
 		}
 	})
 }
@@ -226,7 +240,8 @@ func fieldOwner(t reflect.Type, f reflect.StructField) string {
 			}
 		}
 	}
-	return path.Base(t.PkgPath()) + "." + t.Name()
+	name, _, _ := strings.Cut(t.Name(), "[") // Fact[int] is declared as Fact
+	return path.Base(t.PkgPath()) + "." + name
 }
 
 func describe(t reflect.Type) (kind string, inner reflect.Type) {
@@ -239,6 +254,8 @@ func describe(t reflect.Type) (kind string, inner reflect.Type) {
 		return "integer or string", nil
 	case t == reflect.TypeFor[model.Recorded]():
 		return "string or null", nil
+	case t == reflect.TypeFor[facts.Limit]():
+		return "integer or \"unlimited\"", nil
 	case t == reflect.TypeFor[model.Container]():
 		return "object", reflect.TypeFor[model.ONNX]()
 	case t.Kind() == reflect.Pointer:

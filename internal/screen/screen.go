@@ -33,6 +33,13 @@ func Kinds() []Kind {
 		{"inspect/v1", "ascendctl inspect FILE -o json", Inspect{}},
 		{"serve/v1", "ascendctl serve MODEL -o json", Serve{}},
 		{"bench/v1", "ascendctl bench URL -o json", Bench{}},
+		{"facts/v1", "ascendctl facts -o json", Facts{}},
+		{"facts-diff/v1", "ascendctl facts diff A B -o json", Diff{}},
+		{"facts-drift/v1", "ascendctl facts diff --hosts FILE -o json", Drift{}},
+		{"npu-smi/v1", "ascendctl facts --npu-smi FILE -o json", NPUSmi{}},
+		{"top/v1", "ascendctl top -o json", Top{}},
+		{"preflight/v1", "ascendctl preflight -o json", Preflight{}},
+		{"checks/v1", "ascendctl list checks -o json", Checks{}},
 		{"fetch/v1", "ascendctl data fetch onnxruntime -o json", Fetch{}},
 	}
 }

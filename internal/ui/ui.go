@@ -142,8 +142,9 @@ type Column struct {
 	Right bool // numbers
 }
 
-// Table writes rows under their heads, aligned by display width. Where no
-// terminal reads it, it is tab-separated without heads, for cut and awk.
+// Table writes rows under their heads, aligned by display width; the last
+// column is cut where the terminal ends. Where no terminal reads it, it is
+// tab-separated, without heads and whole, for cut and awk.
 func (o *Out) Table(cols []Column, rows [][]string) {
 	if !o.tty {
 		for _, r := range rows {
@@ -175,6 +176,9 @@ func (o *Out) Table(cols []Column, rows [][]string) {
 			}
 		}
 		line = strings.TrimRight(line, " ")
+		if o.cells.StringWidth(line) > o.width { // only the last column may be cut
+			line = o.cells.Truncate(line, o.width, "...")
+		}
 		if n == 0 {
 			line = o.Faint(line)
 		}

@@ -1,0 +1,316 @@
+package check
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ascendctl/ascendctl/internal/cann"
+	"github.com/ascendctl/ascendctl/internal/report"
+)
+
+var cannJudges = map[string]judge{
+	"cann.installed":    {"places:list runtime_only:list", cannInstalled},
+	"cann.arch":         {"", cannArch},
+	"cann.ops":          {"folders:dict places:list", cannOps},
+	"cann.ops_version":  {"old:word new:word", cannOpsVersion},
+	"cann.nnal":         {"", cannNNAL},
+	"cann.abi":          {"", cannABI},
+	"cann.multi":        {"", cannMulti},
+	"cann.links":        {"", cannLinks},
+	"cann.perms":        {"files:list", cannPerms},
+	"cann.driver_needs": {"asked:word has:word", cannDriverNeeds},
+	"cann.stub":         {"stub:word", cannStub},
+	"cann.python_dirs":  {"folders:list wheels:list", cannPythonDirs},
+}
+
+// toolkit gives the active tree, or the verdict that stands in for a judge
+// without one.
+func (l *look) toolkit() (*cann.Tree, verdict, bool) {
+	if v, stop := blank(l.CANN); stop {
+		return nil, v, true
+	}
+	t := l.active()
+	if t == nil {
+		return nil, unknown(l.CANN.Source, "no CANN"), true
+	}
+	return t, verdict{}, false
+}
+
+func cannInstalled(l *look) verdict {
+	if v, stop := blank(l.CANN); stop {
+		return v
+	}
+	t := l.active()
+	switch {
+	case t == nil:
+		return fail(l.CANN.Source, "no tree", strings.Join(l.list("places"), " or "))
+	case t.Kind == "toolkit" && t.Version != "":
+		return pass(t.Info, "version="+t.Version)
+	case slices.Contains(l.list("runtime_only"), t.Kind):
+		return warn(t.Path, "only "+t.Kind, "toolkit")
+	}
+	return fail(t.Path, "no version=", strings.Join(l.list("places"), " or "))
+}
+
+func cannArch(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	if v, stop := blank(l.Arch); stop {
+		return v
+	}
+	if t.Arch == "" {
+		return unknown(t.Info, "no arch=")
+	}
+	return ifElse(t.Arch == l.spelled(), report.Fail, t.Info, "arch="+t.Arch, l.spelled())
+}
+
+func cannOps(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	if l.chip() == "" {
+		return unknown(l.Generation.Source, "generation of the chip not known")
+	}
+	folders := l.dict("folders")
+	want := folders[l.chip()]
+	var ours, others []string
+	for _, k := range t.Kernels {
+		switch {
+		case k == want:
+			ours = append(ours, k)
+		case slices.ContainsFunc(keys(folders), func(g string) bool { return folders[g] == k }):
+			others = append(others, k)
+		}
+	}
+	where := path.Join(t.Path, l.list("places")[0])
+	switch {
+	case len(ours) == 0:
+		return fail(where, orNone(strings.Join(others, " ")), want)
+	case len(others) > 0:
+		return warn(where, want+" and "+strings.Join(others, " "), want+" only")
+	}
+	return pass(where, want)
+}
+
+// opsVersions gives the versions to compare: up to 8.3 those of the running
+// components, later those of the two packages.
+func opsVersions(t *cann.Tree) (ops, runtime, source string) {
+	if ops, runtime = t.Running["opp_kernel"], t.Running["runtime"]; ops != "" && runtime != "" {
+		return release(ops), release(runtime), path.Join(t.Path, "version.cfg")
+	}
+	if t.OpsVersion != "" {
+		return t.OpsVersion, t.Version, t.OpsInfo
+	}
+	return t.Components["opp_kernel"].VersionDir, t.Components["runtime"].VersionDir, t.Path
+}
+
+// release is the second half of "7.7.0.1.238:8.1.RC1".
+func release(running string) string {
+	if _, r, ok := strings.Cut(running, ":"); ok {
+		return r
+	}
+	return running
+}
+
+func cannOpsVersion(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	ops, runtime, source := opsVersions(t)
+	seen := fmt.Sprintf("ops %s, toolkit %s", orNone(ops), orNone(runtime))
+	switch {
+	case ops == "" || runtime == "":
+		return unknown(source, seen)
+	case ops == runtime:
+		return pass(source, seen)
+	case firstTwo(ops) == firstTwo(runtime):
+		return warn(source, seen, "equal")
+	}
+	return fail(source, seen, "equal")
+}
+
+func cannNNAL(l *look) verdict {
+	if v, stop := blank(l.CANN); stop {
+		return v
+	}
+	want := l.cannVersion()
+	var seen []string
+	for _, n := range l.CANN.Value.NNAL {
+		if n.SetEnv != "" && n.Version == want {
+			return pass(n.Info, n.Version)
+		}
+		if n.SetEnv != "" {
+			seen = append(seen, n.Version)
+		}
+	}
+	if len(seen) > 0 {
+		return warn(l.CANN.Value.NNAL[0].Path, strings.Join(seen, " "), want)
+	}
+	return fail(l.CANN.Source, "no nnal with a set_env.sh", strings.TrimSpace("nnal "+want))
+}
+
+func cannABI(l *look) verdict {
+	if v, stop := blank(l.TorchABI); stop {
+		return v
+	}
+	_, abi, ok := strings.Cut(l.env("ATB_HOME_PATH"), "cxx_abi_")
+	abi, _, _ = strings.Cut(abi, "/")
+	if !ok || !l.TorchABI.Known() {
+		return unknown(l.Env.Source, "ATB_HOME_PATH "+orNone(l.env("ATB_HOME_PATH"))+", torch "+string(l.TorchABI.State))
+	}
+	torch := strconv.Itoa(l.TorchABI.Value)
+	return ifElse(abi == torch, report.Fail, l.Env.Source, "ATB cxx_abi_"+abi, "cxx_abi_"+torch+" of torch")
+}
+
+func cannMulti(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	var seen []string
+	for _, o := range l.CANN.Value.Trees {
+		seen = append(seen, fmt.Sprintf("%s in %s", orNone(o.Version), o.Path))
+	}
+	text := strings.Join(seen, "; ")
+	switch {
+	case len(seen) == 1:
+		return pass(t.Path, text)
+	case t.Active != "" && t.Info != "":
+		return warn(t.Active, text, "one, or a clear switch")
+	}
+	return fail(t.Path, text, "an active link that leads to one of them")
+}
+
+func cannLinks(l *look) verdict {
+	if v, stop := blank(l.CANN); stop {
+		return v
+	}
+	for _, link := range l.CANN.Value.Links {
+		if link.Real == "" && !link.Folder {
+			return fail(link.Path, "leads nowhere: "+orNone(link.Target), "a tree")
+		}
+	}
+	var loose []string
+	for _, t := range l.CANN.Value.Trees {
+		loose = append(loose, t.Dangling...)
+	}
+	return ifElse(len(loose) == 0, report.Warn, l.CANN.Source, listed(unique(loose), "dangling", "all resolve"), "all resolve")
+}
+
+const readOnly, readRun = 4, 5 // of the three permission bits
+
+func cannPerms(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	if v, stop := blank(l.Identity); stop {
+		return v
+	}
+	w, ok := l.jobUser()
+	if !ok {
+		return unknown(l.Accounts.Source, "no user "+l.job.User)
+	}
+	var all []verdict
+	for _, name := range l.list("files") {
+		at := slices.IndexFunc(t.Files, func(f cann.File) bool { return strings.HasSuffix(f.Path, "/"+name) })
+		if at < 0 {
+			all = append(all, fail(path.Join(t.Path, name), "absent", "readable"))
+			continue
+		}
+		need := uint64(readOnly)
+		if strings.Contains(name, "/") {
+			need = readRun
+		}
+		all = append(all, readable(t.Files[at], w, need))
+	}
+	return worst(all...)
+}
+
+// readable asks the mode of a file; one that only its owner may read is a
+// warning for the owner, because no service runs as that person.
+func readable(f cann.File, w who, need uint64) verdict {
+	mode, err := strconv.ParseUint(f.Mode, 8, 32)
+	if err != nil {
+		return unknown(f.Path, "mode not known")
+	}
+	seen := fmt.Sprintf("mode %s, owner %d:%d, user %s", f.Mode, f.UID, f.GID, w.name)
+	everybody := mode&need == need
+	group := slices.Contains(w.groups, f.GID) && mode>>3&need == need
+	switch {
+	case everybody || group:
+		return pass(f.Path, seen)
+	case w.uid == f.UID && mode>>6&need == need, w.uid == 0:
+		return warn(f.Path, seen, "readable for others too")
+	}
+	return fail(f.Path, seen, "readable for "+w.name)
+}
+
+func cannDriverNeeds(l *look) verdict {
+	t, v, stop := l.toolkit()
+	if stop {
+		return v
+	}
+	asked := t.Components["runtime"].Requires[strings.TrimPrefix(l.word("asked"), "required_")]
+	got := l.Driver.Value.HAL
+	switch {
+	case asked == "":
+		return skip(t.Path, l.word("asked")+" absent")
+	case got == "":
+		return unknown(l.Driver.Source, l.word("has")+" absent")
+	}
+	return ifElse(compareVersions(got, asked) >= 0, report.Fail, l.Driver.Source, l.word("has")+"="+got, ">= "+asked)
+}
+
+func cannStub(l *look) verdict {
+	if v, stop := blank(l.Env); stop {
+		return v
+	}
+	for _, e := range l.elements("LD_LIBRARY_PATH") {
+		e = strings.TrimRight(e, "/")
+		if strings.HasSuffix(e, l.word("stub")) {
+			return warn(l.Env.Source, "LD_LIBRARY_PATH: "+e, "after the driver")
+		}
+		if l.isDriverLib(e) {
+			break
+		}
+	}
+	return pass(l.Env.Source, "no stub before the driver")
+}
+
+// isDriverLib is true for a folder that holds the driver's libraries.
+func (l *look) isDriverLib(e string) bool {
+	return slices.ContainsFunc(l.of("driver.libs").list("folders"), func(f string) bool { return strings.HasSuffix(e, "/"+f) })
+}
+
+func cannPythonDirs(l *look) verdict {
+	if v, stop := blank(l.Env); stop {
+		return v
+	}
+	var missing []string
+	for _, f := range l.list("folders") {
+		if !slices.ContainsFunc(l.elements("PYTHONPATH"), func(e string) bool { return strings.HasSuffix(strings.TrimRight(e, "/"), "/"+f) }) {
+			missing = append(missing, f)
+		}
+	}
+	if len(missing) == 0 {
+		return pass(l.Env.Source, "PYTHONPATH has both")
+	}
+	seen, wanted := "PYTHONPATH lacks "+strings.Join(missing, " "), strings.Join(l.list("folders"), " ")
+	if v, stop := blank(l.Packages); stop {
+		return v
+	}
+	for _, w := range l.list("wheels") {
+		if _, ok := l.Packages.Value[w]; ok {
+			return warn(l.Env.Source, seen+", wheel "+w, wanted)
+		}
+	}
+	return fail(l.Env.Source, seen, wanted)
+}

@@ -1,0 +1,89 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ascendctl/ascendctl/internal/report"
+)
+
+var pyJudges = map[string]judge{
+	"py.deps":     {"distributions:dict minimum:dict", pyDeps},
+	"py.numpy2":   {"major:number fine_from:word warn_from:word", pyNumpy},
+	"py.autoload": {"", pyAutoload},
+	"py.sqlite":   {"module:word", pySQLite},
+}
+
+func pyDeps(l *look) verdict {
+	if v, stop := blank(l.Packages); stop {
+		return v
+	}
+	minimum := l.dict("minimum")
+	var missing, old []string
+	wanted := l.dict("distributions")
+	for _, name := range keys(wanted) {
+		dist := wanted[name]
+		got, ok := l.Packages.Value[dist]
+		switch {
+		case !ok:
+			missing = append(missing, dist)
+		case minimum[dist] != "" && compareVersions(got, minimum[dist]) < 0:
+			old = append(old, dist+" "+got+" < "+minimum[dist])
+		}
+	}
+	slices.Sort(missing)
+	switch {
+	case len(missing) > 0:
+		return fail(l.Packages.Source, "missing: "+strings.Join(missing, " "), "all of them")
+	case len(old) > 0:
+		return warn(l.Packages.Source, strings.Join(old, ", "), "newer")
+	}
+	return pass(l.Packages.Source, count(len(wanted), "packages"))
+}
+
+func pyNumpy(l *look) verdict {
+	if v, stop := blank(l.Packages); stop {
+		return v
+	}
+	numpy, release := l.Packages.Value["numpy"], firstTwo(l.cannVersion())
+	if numpy == "" {
+		return unknown(l.Packages.Source, "numpy is not installed")
+	}
+	seen, major := "numpy "+numpy+" with CANN "+orNone(release), l.word("major")
+	switch {
+	case compareVersions(numpy, major) < 0:
+		return pass(l.Packages.Source, seen)
+	case release == "":
+		return unknown(l.Packages.Source, seen)
+	case compareVersions(release, l.word("fine_from")) >= 0:
+		return pass(l.Packages.Source, seen)
+	case compareVersions(release, l.word("warn_from")) >= 0:
+		return warn(l.Packages.Source, seen, "numpy <", major)
+	}
+	return fail(l.Packages.Source, seen, "numpy <", major)
+}
+
+func pyAutoload(l *look) verdict {
+	if v, stop := blank(l.TorchImport); stop {
+		return v
+	}
+	i := l.TorchImport.Value
+	if i.OK || l.TorchImport.Absent() {
+		return ifElse(i.OK, report.Fail, l.TorchImport.Source, "import torch works", "import torch")
+	}
+	if strings.Contains(i.Text, "torch_npu") {
+		return fail(l.TorchImport.Source, i.Text, "import torch works")
+	}
+	return unknown(l.TorchImport.Source, i.Text)
+}
+
+func pySQLite(l *look) verdict {
+	if v, stop := blank(l.Python); stop {
+		return v
+	}
+	there, asked := l.Python.Value.Modules[l.word("module")]
+	if l.Python.Absent() || !asked {
+		return unknown(l.Python.Source, "no python3, or not asked")
+	}
+	return ifElse(there, report.Fail, l.Python.Source, l.Python.Value.Path+" "+l.Python.Value.Version, "a Python with "+l.word("module"))
+}

@@ -1,0 +1,2 @@
+id || exit
+printf 'home=%s\n' "$HOME"
