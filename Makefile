@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps docs proof-01 clean
+.PHONY: build demo test deps docs proof-01 proof-02 clean
 
 build:
 	@.ci/need go gcc
@@ -27,6 +27,10 @@ docs:
 # Every figure of the first milestone, into docs/proof/01.md.
 proof-01: deps build
 	@.ci/proof-01
+
+# Figures of looking at hosts, into docs/proof/02.md.
+proof-02: deps
+	@.ci/proof-02
 
 clean:
 	rm -rf ascendctl dist .cache

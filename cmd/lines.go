@@ -13,7 +13,8 @@ func (s *session) parses(line string) error {
 	if len(words) == 0 || words[0] != Name {
 		return fmt.Errorf("%q is not a line of %s", line, Name)
 	}
-	probe := *s // parsing writes to the flags of its session
+	// Parsing writes to the flags of its session, so it gets one of its own.
+	probe := &session{app: s.app, lang: s.lang, format: s.format, out: s.out, err: s.err, log: s.log, secrets: s.secrets}
 	cc, rest, err := probe.tree().Find(words[1:])
 	if err != nil {
 		return err

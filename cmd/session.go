@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ascendctl/ascendctl/compat"
@@ -31,6 +32,8 @@ type session struct {
 	works   bool   // does more than look: its end is logged too
 	flags   globalFlags
 	config  config
+
+	asking sync.Mutex // many hosts, one terminal
 }
 
 // globalFlags are those every command has.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ascendctl/ascendctl/internal/host"
@@ -85,13 +86,55 @@ func (s *session) targets(t targetFlags) ([]host.Target, error) {
 	return out, nil
 }
 
-// connect opens the door to one machine.
+// connect opens the door to one machine. The key of a host nobody has seen is
+// shown to the person at the terminal, never accepted silently.
 func (s *session) connect(ctx context.Context, t host.Target, f targetFlags) (host.Host, error) {
-	h, err := host.Connect(ctx, t, host.Options{
+	o := host.Options{
 		Home: s.app.Getenv("HOME"), User: first(s.app.Getenv("USER"), s.app.Getenv("LOGNAME")), Getenv: s.app.Getenv,
 		Identity: f.identity, AcceptNew: f.acceptNew, Sudo: f.sudo, Timeout: time.Duration(f.timeout),
-	})
+	}
+	if s.app.Ask != nil {
+		o.Prompt = s.secret
+	}
+	h, err := host.Connect(ctx, t, o)
+	var key *host.UnknownKey
+	if errors.As(err, &key) && s.app.Ask != nil {
+		if err := s.trust(ctx, key); err != nil {
+			return nil, err
+		}
+		h, err = host.Connect(ctx, t, o)
+	}
 	return h, unreached(t, err)
+}
+
+// trust asks whether an unknown key is the right one.
+func (s *session) trust(ctx context.Context, key *host.UnknownKey) error {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	question := report.T("%s shows the %s key %s, which nobody has seen before. Is it the right one? [y/N]",
+		"%s 出示了首次见到的 %s 密钥 %s。是否为该主机的密钥？[y/N]", key.Host, key.Type, key.Fingerprint)
+	answer, err := s.app.Ask(ctx, question.In(s.lang), true)
+	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
+		return &report.Problem{What: report.T("the key of %s was not accepted", "未接受 %s 的主机密钥", key.Host), Exit: report.ExitNotAgreed, Err: err,
+			Do: report.T("compare the fingerprint with the one the host shows", "与该主机显示的指纹比对")}
+	}
+	return key.Trust()
+}
+
+// secret asks the person for a password. What is typed is masked everywhere
+// from then on.
+func (s *session) secret(ctx context.Context, q host.Secret) (string, error) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	question := map[host.SecretKind]report.Text{
+		host.LoginPassword: report.T("Password of %s on %s:", "%s 在 %s 上的密码：", q.User, q.Host),
+		host.KeyPassphrase: report.T("Passphrase of %s:", "%s 的口令：", q.File),
+		host.SudoPassword:  report.T("Password for sudo of %s on %s:", "%s 在 %s 上的 sudo 密码：", q.User, q.Host),
+		host.Challenge:     report.Same(q.Ask),
+	}[q.Kind]
+	answer, err := s.app.Ask(ctx, question.In(s.lang), q.Echo)
+	s.secrets.Add(answer)
+	return answer, err
 }
 
 // unreached gives a failed connection its problem and exit 5.
