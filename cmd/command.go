@@ -179,9 +179,9 @@ func flagProblem(cc *cobra.Command, err error) error {
 			name = "-" + none.GetSpecifiedName()
 		}
 		what = report.T("unknown flag: %s", "未知选项：%s", name)
-		if near := nearestFlag(cc, none.GetSpecifiedName()); near != "" {
-			do = report.T("did you mean --%s", "是否指 --%s", near)
-		}
+		var known []string
+		cc.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+		what = report.T("%s%s", "%s%s", what, report.Meant(name, known))
 	case errors.As(err, &value):
 		what = report.T("--%s needs a value", "--%s 缺少取值", value.GetFlag().Name)
 		do = report.T("give %s", "给出 %s", report.Same(value.GetFlag().Usage))
@@ -194,37 +194,6 @@ func flagProblem(cc *cobra.Command, err error) error {
 		do = report.T("give %s", "给出 %s", report.Same(invalid.GetFlag().Usage))
 	}
 	return usage(what, why, do, cc.CommandPath()+" --help")
-}
-
-func nearestFlag(cc *cobra.Command, word string) string {
-	best, far := "", 3
-	cc.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(word, f.Name); d < far {
-			best, far = f.Name, d
-		}
-	})
-	return best
-}
-
-// distance is how many letters have to change, come or go (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func completeFiles(extensions []string) cobra.CompletionFunc {

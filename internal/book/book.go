@@ -266,7 +266,7 @@ func (b *Book) CheckLayers() error {
 				known[e.Name()] = true
 			} else if (ext == ".yaml" || ext == ".yml") && !known[e.Name()] {
 				wrong.add(l.Name+"/"+e.Name(), 0, "no knowledge file has this name%s", "没有同名的知识文件%s",
-					meant(e.Name(), slices.Collect(maps.Keys(known))))
+					report.Meant(e.Name(), slices.Collect(maps.Keys(known))))
 			}
 		}
 	}

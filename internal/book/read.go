@@ -101,7 +101,7 @@ func (d *document) knownSections(known map[string]bool, wrong *mistakes) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.sections)) {
 		if !known[name] {
-			wrong.add(d.name, d.lines[name], "unknown section %s%s", "未知的分区 %s%s", word(name), meant(name, slices.Collect(maps.Keys(known))))
+			wrong.add(d.name, d.lines[name], "unknown section %s%s", "未知的分区 %s%s", word(name), report.Meant(name, slices.Collect(maps.Keys(known))))
 		}
 	}
 }

@@ -161,17 +161,6 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"vesion", "version", 1}, {"tilte", "title", 1}, {"", "abc", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"short", "muchlongerword", 5}} {
-		if got := distance(c.a, c.b, 5); got != c.want {
-			t.Errorf("%s %s: got %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // FuzzBook feeds any bytes to both readers: no panic, and what is accepted
 // keeps the promises of a row.
 func FuzzBook(f *testing.F) {

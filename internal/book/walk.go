@@ -74,7 +74,7 @@ func (w *walker) mapping(n *yaml.Node, known, extra map[string]reflect.Type, pat
 			t, ok = extra[key.Value]
 		}
 		if !ok {
-			w.say(key, "unknown key %s%s", "未知的键 %s%s", join(path, key.Value), meant(key.Value, names(known, extra)))
+			w.say(key, "unknown key %s%s", "未知的键 %s%s", join(path, key.Value), report.Meant(key.Value, names(known, extra)))
 			continue
 		}
 		got[key.Value] = value

@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -222,7 +221,7 @@ func (m *mistakes) fields(n *yaml.Node, t reflect.Type, path string) {
 		for k := range known {
 			names = append(names, k)
 		}
-		m.add(key.Line, "unknown key %s%s", "未知的键 %s%s", dotted(path, key.Value), nearest(key.Value, names))
+		m.add(key.Line, "unknown key %s%s", "未知的键 %s%s", dotted(path, key.Value), report.Meant(key.Value, names))
 	}
 }
 
@@ -281,46 +280,4 @@ func brief(s string) string {
 		r = append(r[:60:60], []rune("...")...)
 	}
 	return string(r)
-}
-
-// nearest suggests the known word that differs least from a misspelt one.
-func nearest(got string, known []string) report.Text {
-	slices.Sort(known)
-	best, least := "", max(2, len(got)/3+1)
-	for _, k := range known {
-		if d := editDistance(got, k, least); d < least {
-			best, least = k, d
-		}
-	}
-	if best == "" {
-		return report.Text{}
-	}
-	return report.T(", did you mean %s", "，是否应为 %s", best)
-}
-
-// editDistance counts letters to insert, drop, change or swap with their
-// neighbour; a distance that is surely limit or more is not counted out.
-func editDistance(a, b string, limit int) int {
-	if max(len(a)-len(b), len(b)-len(a)) >= limit {
-		return limit
-	}
-	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, above, row = above, row, before
-		row[0] = i + 1
-		for j := range len(b) {
-			change := above[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, row[j]+1, above[j+1]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

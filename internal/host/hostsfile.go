@@ -135,7 +135,7 @@ func (h *Hosts) Groups() []string { return slices.Sorted(maps.Keys(h.groups)) }
 func (h *Hosts) Select(group string, match ...string) ([]Target, error) {
 	members, ok := h.groups[group]
 	if !ok && group != "" && group != "all" {
-		return nil, h.refuse(report.T("no group %s in %s%s", "%s 不在 %s 的分组中%s", group, h.name, nearest(group, h.Groups())))
+		return nil, h.refuse(report.T("no group %s in %s%s", "%s 不在 %s 的分组中%s", group, h.name, report.Meant(group, h.Groups())))
 	}
 	want := map[string]string{}
 	for _, kv := range match {

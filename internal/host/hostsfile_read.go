@@ -293,7 +293,7 @@ func (h *Hosts) readGroups(m *mistakes, top *yaml.Node, f *hostsFile) {
 			}
 			for _, n := range names {
 				if !h.has(n) {
-					m.add(line, "groups.%s: no host %s%s", "groups.%s：没有主机 %s%s", brief(name), brief(n), nearest(n, h.Names()))
+					m.add(line, "groups.%s: no host %s%s", "groups.%s：没有主机 %s%s", brief(name), brief(n), report.Meant(n, h.Names()))
 				}
 				members[n] = true
 			}
@@ -325,7 +325,7 @@ func (f *hostsFile) route(m *mistakes, top *yaml.Node, t *Target) []Jump {
 		j, ok := f.Jumps[name]
 		switch {
 		case !ok:
-			m.add(lineOf(top, "hosts", t.Name), "host %s: no jump %s%s", "主机 %s：没有跳板 %s%s", t.Name, brief(name), nearest(name, slices.Collect(maps.Keys(f.Jumps))))
+			m.add(lineOf(top, "hosts", t.Name), "host %s: no jump %s%s", "主机 %s：没有跳板 %s%s", t.Name, brief(name), report.Meant(name, slices.Collect(maps.Keys(f.Jumps))))
 			return nil
 		case seen[name]:
 			m.add(lineOf(top, "jumps", name), "jump %s leads back to itself", "跳板 %s 形成环路", brief(name))

@@ -65,7 +65,7 @@ func (v *inventory) depths(m *mistakes) map[string]int {
 		depth[name] = d
 		for _, child := range v.groups[name].children {
 			if v.groups[child] == nil {
-				m.add(v.groups[name].line, "group %s: no group %s%s", "分组 %s：没有分组 %s%s", brief(name), brief(child), nearest(child, slices.Collect(maps.Keys(v.groups))))
+				m.add(v.groups[name].line, "group %s: no group %s%s", "分组 %s：没有分组 %s%s", brief(name), brief(child), report.Meant(child, slices.Collect(maps.Keys(v.groups))))
 			} else if m.n < toldMistakes && len(above) < maxDepth {
 				down(child, d+1, append(slices.Clone(above), name))
 			}

@@ -224,7 +224,7 @@ func (v *inventory) yamlGroup(m *mistakes, key, n *yaml.Node) {
 		case "vars":
 			maps.Copy(g.vars, yamlVars(m, body))
 		default:
-			m.add(part.Line, "unknown key %s%s", "未知的键 %s%s", brief(part.Value), nearest(part.Value, []string{"hosts", "children", "vars"}))
+			m.add(part.Line, "unknown key %s%s", "未知的键 %s%s", brief(part.Value), report.Meant(part.Value, []string{"hosts", "children", "vars"}))
 		}
 	})
 }

@@ -111,3 +111,24 @@ func TestLineCanBePasted(t *testing.T) {
 		}
 	}
 }
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"vesion", "version", 1}, {"tilte", "title", 1}, {"", "abc", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"short", "muchlongerword", 5}} {
+		if got := distance(c.a, c.b, 5); got != c.want {
+			t.Errorf("%s %s: got %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestMeant(t *testing.T) {
+	known := []string{"version", "title", "source"}
+	if got := Meant("vesion", known); got.En != ", did you mean version" || got.Zh != "，是否应为 version" {
+		t.Errorf("%+v", got)
+	}
+	if got := Meant("elephant", known); !got.IsZero() {
+		t.Errorf("%+v", got)
+	}
+}
