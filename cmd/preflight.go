@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +50,7 @@ func (o *preflightOptions) flags(f *flagSet) {
 	f.text(&o.task, "task", "", report.T("`NAME` of what is judged: serve, convert, train, install (default from --for)", "判断的任务 `NAME`：serve、convert、train、install（默认取自 --for）"))
 	f.text(&o.cann, "cann", "", report.T("CANN `VERSION` that is wanted", "要求的 CANN 版本 `VERSION`"))
 	f.text(&o.soc, "soc", "", report.T("chip `NAME` as in package names: 310p, 910b, a3 (default asked from the host)", "芯片 `NAME`，同软件包名称：310p、910b、a3（默认询问主机）"))
-	f.text(&o.device, "device", "", report.T("`LIST` of logic ids the job uses: 0, 0-3, 0,2", "作业使用的逻辑 ID 列表 `LIST`：0、0-3、0,2"))
+	f.text(&o.device, "device", "", report.T("`LIST` of logic ids the job uses: 0, 0-3, 0,2, free", "作业使用的逻辑 ID 列表 `LIST`：0、0-3、0,2、free"))
 	f.text(&o.user, "user", "", report.T("`USER` who runs the job, where it is not the login", "运行作业的用户 `USER`，若不是登录用户"))
 	f.number(&o.nodes, "nodes", 1, report.T("`N` hosts the service spans", "服务跨越的主机数 `N`"))
 	f.yes(&o.deep, "deep", "", report.T("slow probes too", "同时进行耗时的探测"))
@@ -83,33 +82,24 @@ func (o preflightOptions) scene(t host.Target) (check.Scene, error) {
 			return s, err
 		}
 	}
-	var err error
-	s.Devices, err = devices(o.device)
+	if o.device == "" {
+		return s, nil
+	}
+	set, err := facts.ParseDevices(o.device)
+	s.Devices = set.IDs
 	return s, err
 }
 
-// devices reads a list of logic ids: 0-3,5.
-func devices(list string) (ids []int, err error) {
-	if list == "" {
+// choose turns --device into logic ids of this host; free is known only now.
+func (o preflightOptions) choose(f *facts.Facts) ([]int, error) {
+	if o.device == "" {
 		return nil, nil
 	}
-	for _, part := range strings.Split(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
-		}
-		a, errA := strconv.Atoi(from)
-		b, errB := strconv.Atoi(to)
-		if errA != nil || errB != nil || a < 0 || b < a || b > 1023 {
-			return nil, usage(report.T("--device %s: %q is no logic id and no range", "--device %s：%q 不是逻辑 ID 或范围", list, part), report.Text{},
-				report.T("give ids such as 0, 0-3 or 0,2", "给出逻辑 ID，例如 0、0-3 或 0,2"), "")
-		}
-		for id := a; id <= b; id++ {
-			ids = append(ids, id)
-		}
+	set, err := facts.ParseDevices(o.device)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return set.Pick(f.Devices(), 0)
 }
 
 func (s *session) preflight(ctx context.Context, o preflightOptions) error {
@@ -177,6 +167,11 @@ func (s *session) judge(ctx context.Context, o preflightOptions, c *check.Catalo
 	}
 	h, tape := tapeOf(h, o.recordFlags)
 	f := facts.Collect(ctx, h, look)
+	if picked, err := o.choose(&f); err != nil {
+		return screen.PreflightHost{}, err
+	} else if o.device != "" {
+		scene.Devices = picked
+	}
 	if err := s.writeRecording(o.recordFlags, tape, wantedOf(scene)); err != nil {
 		return screen.PreflightHost{}, err
 	}
