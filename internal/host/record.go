@@ -244,7 +244,7 @@ func (d *Description) project(x exchange) {
 		// What has no plain name has no place in the sections.
 	case x.q.Kind == Exec:
 		d.projectCommand(x)
-	case isText(bytes.ReplaceAll(x.a.Stdout, []byte{0}, nil)):
+	case isText(bytes.ReplaceAll(x.a.Stdout, []byte{0}, []byte{' '})):
 		d.Login.Sudo = d.Login.Sudo || x.q.Root
 		d.projectKnown(x.q, string(x.a.Stdout))
 	}

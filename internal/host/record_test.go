@@ -254,6 +254,24 @@ func TestRecordingKeepsAnyText(t *testing.T) {
 	})
 }
 
+// Without its NUL this would be a letter, with it it is no text.
+func TestRecordingOfABrokenLetter(t *testing.T) {
+	q := Question{Kind: File, Args: []string{"/f"}}
+	r := Record(answering{answers: map[string]Answer{questionLine(q): known("\xc3\x00\x80")}})
+	want := r.Ask(context.Background(), []Question{q})
+	data, err := r.YAML(RecordOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := LoadDescription("r", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Replay("r", d).Ask(context.Background(), []Question{q}); !sameAnswer(q, want[0], got[0]) {
+		t.Errorf("came back as %q", got[0].Stdout)
+	}
+}
+
 func TestRecorderKeepsRunsAndReads(t *testing.T) {
 	r := Record(Replay("h", fixture(t, "openeuler2203-910b3-healthy")))
 	ctx := context.Background()
