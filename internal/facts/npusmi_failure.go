@@ -38,7 +38,7 @@ type smiSign struct {
 	error  SmiError
 	stream string
 	exit   int // what the shell sees with it; 0 = no statement
-	words  *regexp.Regexp
+	words  func() *regexp.Regexp
 	cause  report.Text // with {code}, {meaning} or {library}
 }
 
@@ -46,29 +46,29 @@ type smiSign struct {
 // vllm-project/vllm-ascend 632 and 2698, Ascend/cann-container-image 46). The
 // loader and the shell also speak the language of the login.
 var smiSigns = []smiSign{
-	{SmiNoLibraries, "stderr", 127, regexp.MustCompile(`npu-smi: error while loading shared libraries: (?P<library>[\w.+-]+)`),
+	{SmiNoLibraries, "stderr", 127, pattern(`npu-smi: error while loading shared libraries: (?P<library>[\w.+-]+)`),
 		report.T("the driver's libraries are not on the loader's path: {library} was not found", "驱动的库不在加载路径中：未找到 {library}")},
-	{SmiNotExecutable, "stderr", 126, regexp.MustCompile(`npu-smi['’]?: (?:Permission denied|权限不够)`),
+	{SmiNotExecutable, "stderr", 126, pattern(`npu-smi['’]?: (?:Permission denied|权限不够)`),
 		report.T("this user may not execute npu-smi: the driver was installed for its run-time user only", "当前用户无权执行 npu-smi：驱动只为其运行用户安装")},
-	{SmiNotInstalled, "stderr", 127, regexp.MustCompile(`npu-smi['’]?: (?:command not found|not found|No such file or directory|未找到命令|找不到命令|没有那个文件或目录)|[Cc]ommand '?npu-smi'? not found`),
+	{SmiNotInstalled, "stderr", 127, pattern(`npu-smi['’]?: (?:command not found|not found|No such file or directory|未找到命令|找不到命令|没有那个文件或目录)|[Cc]ommand '?npu-smi'? not found`),
 		report.T("npu-smi is not installed, or its folder is not on PATH", "未安装 npu-smi，或其目录不在 PATH 中")},
-	{SmiDeviceBusy, "stdout", 172, regexp.MustCompile(`because the device is used\. ret is (?P<code>-\d+)`),
+	{SmiDeviceBusy, "stdout", 172, pattern(`because the device is used\. ret is (?P<code>-\d+)`),
 		report.T("another container holds the device and sharing is off (DCMI code {code})", "设备已被其他容器占用且未开启共享（DCMI 返回码 {code}）")},
-	{SmiDCMIInit, "stdout", 0, regexp.MustCompile(`dcmi mod(?:ule|el) initialize[d]? failed.*?ret is (?P<code>-\d+)`),
+	{SmiDCMIInit, "stdout", 0, pattern(`dcmi mod(?:ule|el) initialize[d]? failed.*?ret is (?P<code>-\d+)`),
 		report.T("npu-smi could not open the driver (DCMI code {code}: {meaning})", "npu-smi 无法打开驱动（DCMI 返回码 {code}：{meaning}）")},
-	{SmiBoardType, "stdout", 0, regexp.MustCompile(`npu get board type failed\. ret is (?P<code>-?\d+)`),
+	{SmiBoardType, "stdout", 0, pattern(`npu get board type failed\. ret is (?P<code>-?\d+)`),
 		report.T("a card does not say what it is (DCMI code {code}: {meaning})", "有卡无法上报类型（DCMI 返回码 {code}：{meaning}）")},
-	{SmiCommandFailed, "stdout", 0, regexp.MustCompile(`Failed to execute npu-smi .*ret is (?P<code>-?\d+)`),
+	{SmiCommandFailed, "stdout", 0, pattern(`Failed to execute npu-smi .*ret is (?P<code>-?\d+)`),
 		report.T("the driver refused the question (DCMI code {code}: {meaning})", "驱动拒绝了该查询（DCMI 返回码 {code}：{meaning}）")},
-	{SmiNoCard, "stdout", 0, regexp.MustCompile(`There is no NPU card on this server\.`),
+	{SmiNoCard, "stdout", 0, pattern(`There is no NPU card on this server\.`),
 		report.T("the driver works, and there is no NPU card", "驱动正常，但没有 NPU 卡")},
-	{SmiNeedRoot, "stdout", 0, regexp.MustCompile(`Operation not permitted, only root user on physical machine`),
+	{SmiNeedRoot, "stdout", 0, pattern(`Operation not permitted, only root user on physical machine`),
 		report.T("only root on the physical machine may do this", "只有物理机上的 root 可以执行")},
-	{SmiNotHere, "stdout", 0, regexp.MustCompile(`This command cannot be executed on a VM or container`),
+	{SmiNotHere, "stdout", 0, pattern(`This command cannot be executed on a VM or container`),
 		report.T("not possible in a virtual machine or a container", "虚拟机或容器内不可执行")},
-	{SmiCardID, "stdout", 0, regexp.MustCompile(`This command must input card id`),
+	{SmiCardID, "stdout", 0, pattern(`This command must input card id`),
 		report.T("the command lacks -i, the slot NPU id", "命令缺少 -i（槽位 NPU ID）")},
-	{SmiUnknownWord, "stdout", 211, regexp.MustCompile(`Command or option is not found\.`),
+	{SmiUnknownWord, "stdout", 211, pattern(`Command or option is not found\.`),
 		report.T("this npu-smi does not know the command", "该版本 npu-smi 没有此命令")},
 }
 
@@ -89,7 +89,7 @@ func (t smiText) failure() *SmiFailure {
 	for i, line := range t.lines {
 		cut := !t.whole && i == len(t.lines)-1
 		for _, s := range smiSigns {
-			if m := s.words.FindStringSubmatch(line); m != nil {
+			if m := s.words().FindStringSubmatch(line); m != nil {
 				return s.failure(line, m, cut)
 			}
 		}
@@ -100,7 +100,7 @@ func (t smiText) failure() *SmiFailure {
 func (s smiSign) failure(line string, m []string, cut bool) *SmiFailure {
 	f := &SmiFailure{Error: s.error, Line: line, Stream: s.stream, Cause: s.cause}
 	meaning := report.T("not in the list", "不在列表中")
-	if i := s.words.SubexpIndex("code"); i > 0 {
+	if i := s.words().SubexpIndex("code"); i > 0 {
 		code := smiInt(m[i])
 		known := false
 		if code != nil {
@@ -117,7 +117,7 @@ func (s smiSign) failure(line string, m []string, cut bool) *SmiFailure {
 		}
 		fill(&f.Cause, "{code}", report.Same(m[i]))
 	}
-	if i := s.words.SubexpIndex("library"); i > 0 {
+	if i := s.words().SubexpIndex("library"); i > 0 {
 		f.Library = m[i]
 		fill(&f.Cause, "{library}", report.Same(m[i]))
 	}
