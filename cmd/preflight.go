@@ -127,6 +127,9 @@ func (s *session) preflight(ctx context.Context, o preflightOptions) error {
 	if _, err := o.scene(host.Target{}); err != nil {
 		return err
 	}
+	if engine, version, named := strings.Cut(o.workload, "@"); named {
+		s.err.Say(report.T("note: version %s of %s is not judged: this release has no version matrix", "提示：未判断 %[2]s 的版本 %[1]s：当前版本没有版本配套表", version, engine))
+	}
 	done := onEach(ctx, s, o.targetFlags, ts, func(ctx context.Context, t host.Target, h host.Host) (screen.PreflightHost, error) {
 		return s.judge(ctx, o, catalogue, t, h)
 	})
