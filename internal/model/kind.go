@@ -11,7 +11,7 @@ import (
 	"github.com/ascendctl/ascendctl/internal/report"
 )
 
-// foreign is a kind of file that is known by name and not read.
+// foreign is a kind of file other than ONNX; without a reader it is only named.
 type foreign struct {
 	offset int
 	magic  string
@@ -19,6 +19,7 @@ type foreign struct {
 	why    report.Text
 	do     report.Text
 	model  bool // a model of another format, which a later release may read
+	reader func(*wire, *Model) error
 }
 
 var (
@@ -37,19 +38,21 @@ var (
 	air = foreign{model: true, is: report.T("an AIR model", "AIR 模型"), do: exportAgain}
 )
 
+const zipMagic = "PK\x03\x04"
+
 // foreigners are told by bytes at a fixed place (sources: hicann/ge OM header;
 // MindSpore's encrypted MindIR magics, little-endian 0x7F3A5ED8 to DA; git-lfs
 // specification; each archive's and weight format's own specification).
 var foreigners = []foreign{
-	{model: true, magic: "IMOD", is: report.T("an OM model (.om)", "OM 模型（.om）"), do: fromSource},
+	{magic: "IMOD", reader: readOM},
 	encrypted("\xd8\x5e\x3a\x7f", "AES-GCM"),
 	encrypted("\xd9\x5e\x3a\x7f", "AES-CBC"),
 	encrypted("\xda\x5e\x3a\x7f", "SM4-CBC"),
 	{magic: "version https://git-lfs", is: report.T("a Git LFS pointer, not the model itself", "Git LFS 指针文件，不是模型本身"),
 		do: report.T("run `git lfs pull` in its repository to fetch the model", "在其仓库中执行 `git lfs pull` 获取模型")},
 	{magic: "\x1f\x8b", is: report.T("a gzip archive", "gzip 压缩文件"), do: unpack},
-	{magic: "PK\x03\x04", is: report.T("a zip archive", "zip 压缩文件"),
-		why: report.T("PyTorch checkpoints and .om2 packages are zip archives too", "PyTorch 检查点和 .om2 包也是 zip 压缩文件"),
+	{magic: zipMagic, is: report.T("a zip archive", "zip 压缩文件"),
+		why: report.T("PyTorch checkpoints are zip archives too", "PyTorch 检查点也是 zip 压缩文件"),
 		do:  report.T("unpack it when it holds an ONNX file, else export the model as ONNX", "其中有 ONNX 文件时先解压，否则将模型导出为 ONNX")},
 	{magic: "\xfd7zXZ\x00", is: report.T("an xz archive", "xz 压缩文件"), do: unpack},
 	{magic: "\x28\xb5\x2f\xfd", is: report.T("a zstd archive", "zstd 压缩文件"), do: unpack},
@@ -81,9 +84,9 @@ func (k *foreign) problem(name string) *report.Problem {
 	case k.is.IsZero():
 		p.What = report.T("%s is not a model file of a known kind", "%s 不是已知类型的模型文件", name)
 	case k.model:
-		p.What = report.T("%s is %s, this release reads only ONNX", "%s 是 %s，此版本只读取 ONNX", name, k.is)
+		p.What = report.T("%s is %s, this release reads only ONNX and .om", "%s 是 %s，此版本只读取 ONNX 和 .om", name, k.is)
 	default:
-		p.What = report.T("%s is %s, not an ONNX model", "%s 是 %s，不是 ONNX 模型", name, k.is)
+		p.What = report.T("%s is %s, not an ONNX or .om model", "%s 是 %s，不是 ONNX 或 .om 模型", name, k.is)
 	}
 	return p
 }
@@ -99,6 +102,9 @@ func recognise(w *wire) (*foreign, error) {
 	}
 	for i := range foreigners {
 		if k := &foreigners[i]; k.offset <= len(head) && bytes.HasPrefix(head[k.offset:], []byte(k.magic)) {
+			if k.magic == zipMagic && openOM2(w) != nil {
+				return &foreign{reader: readOM2}, nil
+			}
 			return k, nil
 		}
 	}
@@ -108,7 +114,7 @@ func recognise(w *wire) (*foreign, error) {
 	return byFields(w, &foreign{ // no name: nobody knows it
 		why: report.T("it begins with %q; known kinds are ONNX, OM, MindIR and AIR", "开头为 %q；已知类型有 ONNX, OM, MindIR 和 AIR",
 			head[:min(16, len(head))]),
-		do: report.T("give an ONNX file", "给出 ONNX 文件"),
+		do: report.T("give an ONNX or .om file", "给出 ONNX 或 .om 文件"),
 	})
 }
 

@@ -19,7 +19,10 @@ import (
 type Kind string
 
 // The kinds this release can read; see foreign for those it can only name.
-const KindONNX Kind = "onnx"
+const (
+	KindONNX Kind = "onnx"
+	KindOM   Kind = "om" // compiled for one chip
+)
 
 // Model is what a file tells. Its JSON is the model part of inspect -o json.
 type Model struct {
@@ -38,9 +41,11 @@ type Model struct {
 	GraphInputs int    `json:"graph_inputs"`
 	Inputs      []Port `json:"inputs"` // in file order
 	Outputs     []Port `json:"outputs"`
+
+	*Compiled // nil but for KindOM
 }
 
-// Container is *ONNX for KindONNX.
+// Container is *ONNX for KindONNX and *OM for KindOM.
 type Container interface{ kind() Kind }
 
 // Producer is the program that wrote the file.
@@ -50,7 +55,8 @@ type Producer struct {
 }
 
 // Initializers sums up the weights of the top graph. Bytes is elements x
-// element size, wherever the data lie; STRING weights count their texts.
+// element size, wherever the data lie; STRING weights count their texts. Of an
+// .om it is its constants and the size of its weights as stored.
 type Initializers struct {
 	Count int   `json:"count"`
 	Bytes int64 `json:"bytes"`
@@ -65,11 +71,19 @@ type Port struct {
 	DType ascend.DType `json:"-"`
 	Word  Recorded     `json:"dtype"`
 	Dims  []Dim        `json:"dims"`  // nil: the rank is unknown; empty: a scalar
-	Bytes *int64       `json:"bytes"` // nil: not fixed
+	Bytes *int64       `json:"bytes"` // nil: not fixed; with gears of the largest
 	// Type is empty for a tensor, else sequence, map, optional, sparse_tensor
 	// or opaque; Full then spells it out: "sequence(map(INT64,FLOAT))".
 	Type string `json:"type,omitempty"`
 	Full string `json:"full_type,omitempty"`
+
+	// Of an .om only. Padded is the size the runtime rounds the buffer up to,
+	// Range has the least and the most of each dimension (most -1: no bound),
+	// and Gear marks the input that takes the gear and no data.
+	Layout string     `json:"layout,omitempty"` // NCHW, ND
+	Padded *int64     `json:"padded_bytes,omitempty"`
+	Range  [][2]int64 `json:"range,omitempty"`
+	Gear   bool       `json:"gear,omitempty"`
 }
 
 // Dim is one dimension: a number, a symbolic name, or neither.
@@ -125,7 +139,7 @@ func Open(path string) (*Model, error) {
 		// Not opened at all: a pipe would block.
 		return nil, &report.Problem{
 			What: report.T("%s is not a regular file", "%s 不是普通文件", path),
-			Do:   report.T("give the path of an ONNX model file", "给出 ONNX 模型文件的路径"),
+			Do:   report.T("give the path of an ONNX or .om model file", "给出 ONNX 或 .om 模型文件的路径"),
 			Exit: report.ExitFailed,
 		}
 	}
@@ -147,25 +161,34 @@ func read(w *wire, name string) (*Model, error) {
 	kind, err := recognise(w)
 	switch {
 	case err != nil:
-		return nil, broken(name, err)
-	case kind != nil:
+		return nil, w.broken(name, err)
+	case kind != nil && kind.reader == nil:
 		return nil, kind.problem(name)
 	}
 	m := &Model{Kind: KindONNX, File: name, Bytes: w.size}
-	if err := readONNX(w, m); err != nil {
-		return nil, broken(name, err)
+	fill := readONNX
+	if kind != nil {
+		m.Kind, fill = KindOM, kind.reader
+		w.format = "OM"
+	}
+	if err := fill(w, m); err != nil {
+		return nil, w.broken(name, err)
 	}
 	return m, nil
 }
 
 // broken turns a failure while reading into what a person is told.
-func broken(name string, err error) *report.Problem {
+func (w *wire) broken(name string, err error) *report.Problem {
+	var p *report.Problem
+	if errors.As(err, &p) {
+		return p
+	}
 	var d *damage
 	if !errors.As(err, &d) {
 		return unreadable(name, err)
 	}
-	p := &report.Problem{
-		What: report.T("ONNX file %s is damaged", "ONNX 文件 %s 已损坏", name),
+	p = &report.Problem{
+		What: report.T("%s file %s is damaged", "%s 文件 %s 已损坏", w.format, name),
 		Why:  d.text(),
 		Do: report.T("copy or download the file again and compare its size and checksum with the original",
 			"重新复制或下载该文件，并与原文件比对大小和校验值"),
@@ -174,7 +197,7 @@ func broken(name string, err error) *report.Problem {
 	}
 	switch {
 	case d.cut:
-		p.What = report.T("ONNX file %s is cut short", "ONNX 文件 %s 不完整", name)
+		p.What = report.T("%s file %s is cut short", "%s 文件 %s 不完整", w.format, name)
 	case d.refused:
 		p.What = report.T("ONNX file %s is refused", "拒绝读取 ONNX 文件 %s", name)
 		p.Do = report.T("export the model again with its external data in the same folder",
@@ -206,7 +229,7 @@ func unreadable(name string, err error) *report.Problem {
 func folder(path string) *report.Problem {
 	p := &report.Problem{
 		What: report.T("%s is a folder, not a model file", "%s 是目录，不是模型文件", path),
-		Do:   report.T("give the path of the ONNX file in it", "给出其中 ONNX 文件的路径"),
+		Do:   report.T("give the path of the model file in it", "给出其中模型文件的路径"),
 		Exit: report.ExitFailed,
 	}
 	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {

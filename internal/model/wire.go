@@ -28,7 +28,7 @@ const (
 // damage is a place where the bytes break the format.
 type damage struct {
 	at      int64  // offset in the file
-	in      string // the message it lies in, by its name in onnx.proto
+	in      string // the message or table it lies in, by its name in the sources
 	what    report.Text
 	cut     bool // more bytes are claimed than the file has: most likely cut short
 	refused bool // well formed, but not to be followed
@@ -50,10 +50,12 @@ type wire struct {
 	held  []byte // the part of buf that is filled
 	at    int64  // offset of held
 	depth int
+	// format is what the file is called in messages.
+	format string
 }
 
 func newWire(src io.ReaderAt, size int64, window int) *wire {
-	return &wire{src: src, size: size, buf: make([]byte, min(int64(window), max(size, 1)))}
+	return &wire{format: "ONNX", src: src, size: size, buf: make([]byte, min(int64(window), max(size, 1)))}
 }
 
 // field is one field of a message.
@@ -136,7 +138,7 @@ func (w *wire) next(at, end int64, in string) (field, error) {
 	case protowire.Fixed64Type:
 		f.val, used = protowire.ConsumeFixed64(head)
 	default: // groups, and the two numbers without a meaning
-		return f, f.damage(report.T("field %d has wire type %d, which ONNX does not use", "字段 %d 的编码类型为 %d，ONNX 不使用该类型", num, typ))
+		return f, f.damage(report.T("field %d has wire type %d, which %s does not use", "字段 %d 的编码类型为 %d，%s 不使用该类型", num, typ, w.format))
 	}
 	if used < 0 {
 		return f, w.incomplete(f, end, used)
