@@ -35,7 +35,7 @@ func TestEnvOfEachGeneration(t *testing.T) {
 		}
 		got := map[string]string{}
 		for _, v := range Env(tc.tree, Needs{Arch: "aarch64", Driver: tc.driver}) {
-			all := v.Value + strings.Join(v.Front, " ")
+			all := v.Value + strings.Join(append(v.Front, v.Back...), " ")
 			all = strings.ReplaceAll(all, driver, "driver")
 			got[v.Name] = strings.ReplaceAll(strings.ReplaceAll(all+" ", home+" ", ". "), home+"/", "")
 		}
