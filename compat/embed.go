@@ -5,5 +5,5 @@ import "embed"
 
 // FS holds every file that --compat and data update may put another layer on.
 //
-//go:embed *.yaml
+//go:embed *.yaml codes matrix
 var FS embed.FS
