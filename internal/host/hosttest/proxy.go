@@ -16,6 +16,7 @@ type Proxy struct {
 	to    string
 	delay time.Duration // each way
 	room  atomic.Int64  // bytes to the server until the cut; negative: no cut
+	sent  atomic.Int64  // bytes to the server so far
 
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -45,6 +46,9 @@ func NewProxy(t testing.TB, to string, delay time.Duration) *Proxy {
 
 // CutAfter cuts all connections once n more bytes have gone to the server.
 func (p *Proxy) CutAfter(n int64) { p.room.Store(n) }
+
+// Sent counts the bytes that clients have sent to the server so far.
+func (p *Proxy) Sent() int64 { return p.sent.Load() }
 
 // Cut resets every connection now; new ones are still accepted.
 func (p *Proxy) Cut() {
@@ -113,6 +117,9 @@ func (p *Proxy) relay(to, from net.Conn, room *atomic.Int64) {
 			<-p.done
 			return
 		default:
+		}
+		if room != nil {
+			p.sent.Add(int64(n))
 		}
 		if room != nil && room.Load() >= 0 && room.Add(-int64(n)) <= 0 {
 			p.Cut()
