@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps docs proof-01 proof-02 clean
+.PHONY: build demo test deps data docs proof-01 proof-02 clean
 
 build:
 	@.ci/need go gcc
@@ -19,6 +19,10 @@ test: deps
 
 deps:
 	@.ci/deps
+
+# The form of the compatibility tables that loads fast; a test compares them.
+data:
+	go test ./internal/matrix -run Compact -update
 
 # Pages that are made from the code; a test compares them.
 docs:

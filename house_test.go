@@ -29,20 +29,28 @@ var house = map[string]struct {
 	"internal/host":          {1, ""},
 	"internal/cann":          {1, ""},
 	"internal/ort":           {1, "internal/dl"},
+	"internal/acl":           {1, "internal/dl"},
 	"internal/ui":            {1, ""},
 	"internal/model":         {1, ""},
 	"internal/recipe":        {1, "internal/book"},
+	"internal/matrix":        {1, "internal/book"},
+	"internal/codes":         {1, "internal/book"},
+	"internal/settings":      {1, "internal/book"},
 	"internal/oip":           {1, ""},
 	"internal/metrics":       {1, ""},
-	"internal/infer":         {2, "internal/ort internal/model internal/oip internal/metrics"},
+	"internal/infer":         {2, "internal/acl internal/ort internal/model internal/oip internal/metrics"},
 	"internal/front":         {2, "internal/metrics"},
 	"internal/facts":         {2, "internal/host internal/cann"},
-	"internal/host/hosttest": {2, "internal/host"}, // only tests import it
-	"internal/check":         {3, "internal/facts internal/host internal/cann internal/book"},
-	"internal/serve":         {3, "internal/infer internal/front internal/oip internal/model internal/metrics"},
+	"internal/engine":        {2, "internal/recipe internal/cann internal/metrics"},
+	"internal/plan":          {2, "internal/host"},
+	"internal/host/hosttest": {2, "internal/host"},  // only tests import it
+	"internal/model/omtest":  {2, "internal/model"}, // only tests import it
+	"internal/check":         {3, "internal/facts internal/host internal/cann internal/matrix internal/settings internal/book"},
+	"internal/install":       {3, "internal/plan internal/facts internal/host internal/matrix internal/cann internal/book"},
+	"internal/serve":         {3, "internal/infer internal/engine internal/cann internal/facts internal/front internal/oip internal/model internal/metrics"},
 	"internal/bench":         {3, "internal/infer internal/oip internal/model internal/metrics"},
 	"internal/hub":           {3, "internal/model"},
-	"internal/screen":        {4, "internal/ui internal/model internal/ort internal/oip internal/serve internal/bench internal/hub internal/host internal/cann internal/facts internal/check"},
+	"internal/screen":        {4, "internal/ui internal/model internal/ort internal/oip internal/serve internal/bench internal/hub internal/host internal/cann internal/facts internal/check internal/matrix internal/codes internal/settings internal/plan internal/install"},
 	"compat":                 {4, ""}, // data: only cmd hands it to book
 	"recipes":                {4, ""},
 	"cmd":                    {4.5, "*"},
@@ -58,8 +66,8 @@ var sideways = map[string]string{ // "from to" -> why
 
 // onlyHere keeps dangerous imports in the rooms that exist for them.
 var onlyHere = map[string][]string{
-	"C":                                 {"internal/dl", "internal/ort"},
-	"unsafe":                            {"internal/dl", "internal/ort", "internal/infer", "internal/serve"}, // serve: its buffers are aligned
+	"C":                                 {"internal/dl", "internal/ort", "internal/acl"},
+	"unsafe":                            {"internal/dl", "internal/ort", "internal/acl", "internal/infer", "internal/serve"}, // serve: its buffers are aligned
 	"github.com/spf13/cobra":            {"cmd"},
 	"github.com/spf13/pflag":            {"cmd"},
 	"golang.org/x/crypto/ssh":           {"internal/host", "internal/host/hosttest"},

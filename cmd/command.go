@@ -23,6 +23,7 @@ type command struct {
 	exits    report.Text
 	flags    func(*flagSet)
 	files    []string // extensions that complete the argument
+	formats  []string // of -o, beside table, json and yaml
 	works    bool     // does more than look
 	run      func(ctx context.Context, args []string) error
 	sub      []command
@@ -101,7 +102,7 @@ func (s *session) build(c command) *cobra.Command {
 			return cc.Help()
 		}
 		s.ran, s.works = strings.TrimPrefix(cc.CommandPath(), Name+" "), c.works
-		if err := s.checkGlobals(cc); err != nil {
+		if err := s.checkGlobals(cc, c.formats); err != nil {
 			return err
 		}
 		return c.run(cc.Context(), args)
@@ -113,7 +114,7 @@ func (s *session) build(c command) *cobra.Command {
 }
 
 // checkArgs compares the arguments with the words of use: <REQUIRED> and
-// [OPTIONAL], each once.
+// [OPTIONAL], each once, or with dots behind it any number of times.
 func checkArgs(c command, cc *cobra.Command, args []string) error {
 	if len(c.sub) > 0 {
 		if len(args) == 0 {
@@ -128,6 +129,9 @@ func checkArgs(c command, cc *cobra.Command, args []string) error {
 			need, may = need+1, may+1
 		case strings.HasPrefix(w, "[") && w != "[flags]":
 			may++
+		}
+		if strings.HasSuffix(w, "...") {
+			may = len(args)
 		}
 	}
 	line := strings.TrimSpace(strings.TrimSuffix(cc.CommandPath(), c.name()) + c.use)
@@ -147,9 +151,8 @@ func (c command) name() string { return strings.Fields(c.use)[0] }
 
 func unknownCommand(cc *cobra.Command, word string) error {
 	do := report.T("choose one of: %s", "可用的子命令：%s", strings.Join(names(cc), ", "))
-	cc.SuggestionsMinimumDistance = 2
-	if near := cc.SuggestionsFor(word); len(near) > 0 {
-		do = report.T("did you mean %s", "是否指 %s", strings.Join(near, ", "))
+	if near := report.Nearest(word, names(cc)); near != "" {
+		do = report.T("did you mean %s", "是否指 %s", near)
 	}
 	return usage(report.T("unknown command %q", "未知命令 %q", word), report.Text{}, do, cc.CommandPath()+" --help")
 }

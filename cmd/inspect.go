@@ -9,20 +9,28 @@ import (
 )
 
 func (s *session) inspectCommand() command {
+	var paths bool
 	return command{
 		use:   "inspect <FILE>",
 		group: groupLook,
 		short: report.T("Show what a model file says about itself", "显示模型文件的自述信息"),
 		examples: []example{
 			{report.T("inputs, outputs, opset, operators", "输入、输出、opset 与算子"), "ascendctl inspect resnet50.onnx"},
+			{report.T("a compiled model: chip, gears, memory, compiler", "已编译的模型：芯片、档位、内存与编译器"), "ascendctl inspect resnet50.om"},
 			{report.T("for a script", "供脚本使用"), "ascendctl inspect resnet50.onnx -o json"},
 		},
 		exits: report.T("0 read, 1 not a model or damaged", "0 已读取，1 不是模型文件或已损坏"),
+		flags: func(f *flagSet) {
+			f.yes(&paths, "show-paths", "", report.T("also the paths in the command that compiled the model; they name its builder's folders", "同时显示编译命令中的路径；这些路径会暴露构建者的目录"))
+		},
 		files: []string{"onnx", "om", "mindir"},
 		run: func(_ context.Context, args []string) error {
 			m, err := model.Open(args[0])
 			if err != nil {
 				return err
+			}
+			if paths && m.Compiled != nil {
+				m.Command.Reveal()
 			}
 			return s.show(screen.Inspect{Envelope: s.envelope("inspect/v1"), Model: *m})
 		},

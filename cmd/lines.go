@@ -15,7 +15,7 @@ func (s *session) parses(line string) error {
 	}
 	// Parsing writes to the flags of its session, so it gets one of its own.
 	probe := &session{app: s.app, lang: s.lang, format: s.format, out: s.out, err: s.err, log: s.log, secrets: s.secrets}
-	cc, rest, err := probe.tree().Find(words[1:])
+	cc, rest, err := probe.tree().Find(negativeCode(words[1:]))
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package cmd
 
 import (
 	"context"
-	"slices"
+	"net/netip"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ascendctl/ascendctl/internal/check"
 	"github.com/ascendctl/ascendctl/internal/facts"
@@ -17,23 +17,28 @@ type preflightOptions struct {
 	targetFlags
 	recordFlags
 	workload, task, cann, soc, device, failOn, user string
+	installs, image, rankTable                      string
 	nodes                                           int
-	ignore, reach                                   []string
+	ignore, reach, listen, peers                    []string
 	deep, online                                    bool
+	only                                            string // ids that start so; "" = all
+	pid                                             int    // whose environment is judged; 0: that of the login
 }
 
 func (s *session) preflightCommand() command {
 	var o preflightOptions
 	return command{
-		use:   "preflight",
-		group: groupDaily,
-		short: report.T("Check whether a host can run a workload", "检查主机能否运行某项工作负载"),
-		long: report.T("Looks and judges; changes nothing. This release judges what needs no version matrix: which versions belong\ntogether is not judged yet.",
-			"只查看并判断，不做任何变更。当前版本判断不依赖版本配套表的检查项；各版本是否配套尚未判断。"),
+		use:     "preflight",
+		group:   groupDaily,
+		formats: []string{"junit"},
+		short:   report.T("Check whether a host can run a workload", "检查主机能否运行某项工作负载"),
+		long: report.T("Looks and judges; changes nothing. Several hosts are also compared with each other.",
+			"只查看并判断，不做任何变更。多台主机还会相互比较。"),
 		examples: []example{
 			{report.T("this machine, everything", "本机，全部检查"), "ascendctl preflight"},
-			{report.T("can npu01 run vllm-ascend", "npu01 能否运行 vllm-ascend"), "ascendctl preflight --host root@npu01 --for vllm-ascend"},
-			{report.T("a fleet; warnings fail too", "一批主机，警告也视为失败"), "ascendctl preflight --hosts hosts.yaml --fail-on warn"},
+			{report.T("can npu01 run vllm-ascend 0.23.0", "npu01 能否运行 vllm-ascend 0.23.0"), "ascendctl preflight --host root@npu01 --for vllm-ascend@0.23.0"},
+			{report.T("in CI: warnings fail too, result as JUnit", "用于 CI：警告也视为失败，结果为 JUnit"), "ascendctl preflight --hosts hosts.yaml --fail-on warn -o junit > preflight.xml"},
+			{report.T("two hosts for one service: also compared with each other", "同一服务的两台主机：同时相互比较"), "ascendctl preflight --host root@npu01 --host root@npu02 --nodes 2"},
 			{report.T("a recording somebody sent", "他人发来的主机记录"), "ascendctl preflight --host replay:npu01.yaml"},
 		},
 		exits: report.T("0 ready, 3 not ready, 4 warnings (--fail-on warn), 5 unreachable, 64 usage",
@@ -46,13 +51,18 @@ func (s *session) preflightCommand() command {
 func (o *preflightOptions) flags(f *flagSet) {
 	o.targetFlags.flags(f)
 	f.in = flagsWhat
-	f.text(&o.workload, "for", "", report.T("`WORKLOAD` the host is to run: vllm-ascend, mindie, sglang, mindspore, torch, om", "主机要运行的负载 `WORKLOAD`：vllm-ascend、mindie、sglang、mindspore、torch、om"))
+	f.text(&o.workload, "for", "", report.T("`WORKLOAD[@VERSION]` the host is to run: vllm-ascend, mindie, sglang, mindspore, torch, om", "主机要运行的负载 `WORKLOAD[@VERSION]`：vllm-ascend、mindie、sglang、mindspore、torch、om"))
 	f.text(&o.task, "task", "", report.T("`NAME` of what is judged: serve, convert, train, install (default from --for)", "判断的任务 `NAME`：serve、convert、train、install（默认取自 --for）"))
+	f.text(&o.installs, "installs", "", report.T("`LIST` of what the plan installs: driver, firmware, cann, ops, nnal, engine, operators, os_packages", "计划安装的内容 `LIST`：driver、firmware、cann、ops、nnal、engine、operators、os_packages"))
 	f.text(&o.cann, "cann", "", report.T("CANN `VERSION` that is wanted", "要求的 CANN 版本 `VERSION`"))
 	f.text(&o.soc, "soc", "", report.T("chip `NAME` as in package names: 310p, 910b, a3 (default asked from the host)", "芯片 `NAME`，同软件包名称：310p、910b、a3（默认询问主机）"))
 	f.text(&o.device, "device", "", report.T("`LIST` of logic ids the job uses: 0, 0-3, 0,2, free", "作业使用的逻辑 ID 列表 `LIST`：0、0-3、0,2、free"))
 	f.text(&o.user, "user", "", report.T("`USER` who runs the job, where it is not the login", "运行作业的用户 `USER`，若不是登录用户"))
 	f.number(&o.nodes, "nodes", 1, report.T("`N` hosts the service spans", "服务跨越的主机数 `N`"))
+	f.texts(&o.listen, "listen", report.T("`ADDR` with the port the job will open: 8000, 0.0.0.0:8000; repeatable", "作业将监听的地址 `ADDR`（含端口）：8000、0.0.0.0:8000；可重复给出"))
+	f.text(&o.image, "image", "", report.T("container `IMAGE` the job runs in, or its tag", "作业使用的容器镜像 `IMAGE` 或其标签"))
+	f.text(&o.rankTable, "ranktable", "", report.T("`FILE` on the host: the rank table of the job", "主机上的 `FILE`：作业的 ranktable"))
+	f.texts(&o.peers, "peer", report.T("NPU `ADDRESS` of another host to try from here; repeatable", "从该主机尝试访问的其他主机 NPU 地址 `ADDRESS`；可重复给出"))
 	f.yes(&o.deep, "deep", "", report.T("slow probes too", "同时进行耗时的探测"))
 	f.texts(&o.reach, "reach", report.T("try an HTTPS request to `HOST` from there too; repeatable", "同时从该主机尝试以 HTTPS 访问 `HOST`；可重复给出"))
 	f.yes(&o.online, "online", "", report.T("the plan downloads: try the mirrors", "计划需要下载：检查镜像站可达性"))
@@ -64,20 +74,43 @@ func (o *preflightOptions) flags(f *flagSet) {
 
 // scene turns the flags into what a person wants of one machine.
 func (o preflightOptions) scene(t host.Target) (check.Scene, error) {
-	engine, _, _ := strings.Cut(o.workload, "@")
+	engine, version, _ := strings.Cut(o.workload, "@")
 	if engine == "om" {
 		engine = "acl"
 	}
-	s := check.Scene{Task: o.task, CANN: o.cann, Chip: strings.ToLower(o.soc), Engine: engine, Managed: t.Managed, Product: t.Product,
-		InstallPath: t.InstallPath, User: o.user, Nodes: o.nodes, Deep: o.deep, Online: o.online}
+	s := check.Scene{Task: o.task, CANN: o.cann, Chip: strings.ToLower(o.soc), Engine: engine, Version: version, Managed: t.Managed,
+		Product: t.Product, InstallPath: t.InstallPath, User: o.user, Nodes: o.nodes, Deep: o.deep, Online: o.online,
+		Image: o.image, RankTable: o.rankTable, Peers: o.peers}
 	if s.Task == "" && engine != "" {
 		s.Task = "serve"
 	}
-	for _, err := range []error{
+	if o.image != "" {
+		s.Uses = append(s.Uses, "container_recipe")
+	}
+	if o.rankTable != "" {
+		s.Uses = append(s.Uses, "ranktable")
+	}
+	checks := []error{
 		oneOf("for", first(engine, "acl"), "vllm-ascend", "mindie", "sglang", "mindspore", "torch", "acl"),
 		oneOf("task", first(s.Task, "serve"), "serve", "convert", "train", "install"),
 		oneOf("fail-on", o.failOn, "error", "warn", "never"),
-	} {
+	}
+	for _, w := range strings.FieldsFunc(o.installs, func(r rune) bool { return r == ',' || r == ' ' }) {
+		checks = append(checks, oneOf("installs", w, "driver", "firmware", "cann", "ops", "nnal", "engine", "operators", "os_packages"))
+		s.Installs = append(s.Installs, w)
+	}
+	for _, a := range o.peers {
+		if _, err := netip.ParseAddr(a); err != nil {
+			checks = append(checks, usage(report.T("--peer %s: not an IP address", "--peer %s：不是 IP 地址", a), report.Same(err.Error()),
+				report.T("give the address of an NPU", "给出 NPU 的地址"), "ascendctl preflight --help"))
+		}
+	}
+	for _, a := range o.listen {
+		port, err := portOf(a)
+		checks = append(checks, err)
+		s.Ports = append(s.Ports, port)
+	}
+	for _, err := range checks {
 		if err != nil {
 			return s, err
 		}
@@ -90,134 +123,14 @@ func (o preflightOptions) scene(t host.Target) (check.Scene, error) {
 	return s, err
 }
 
-// choose turns --device into logic ids of this host; free is known only now.
-func (o preflightOptions) choose(f *facts.Facts) ([]int, error) {
-	if o.device == "" {
-		return nil, nil
+// portOf reads the port of "8000", ":8000" or "0.0.0.0:8000".
+func portOf(addr string) (int, error) {
+	n, err := strconv.ParseUint(addr[strings.LastIndexByte(addr, ':')+1:], 10, 16)
+	if err != nil || n == 0 {
+		return 0, usage(report.T("--listen %s: no port in it", "--listen %s：其中没有端口", addr), report.Text{},
+			report.T("write 8000 or 0.0.0.0:8000", "写成 8000 或 0.0.0.0:8000"), "ascendctl preflight --help")
 	}
-	set, err := facts.ParseDevices(o.device)
-	if err != nil {
-		return nil, err
-	}
-	return set.Pick(f.Devices(), 0)
-}
-
-func (s *session) preflight(ctx context.Context, o preflightOptions) error {
-	ts, err := s.targets(o.targetFlags)
-	if err != nil {
-		return err
-	}
-	if err := o.recordFlags.one(ts); err != nil {
-		return err
-	}
-	b, err := s.book()
-	if err != nil {
-		return err
-	}
-	catalogue, err := check.Load(b)
-	if err != nil {
-		return err
-	}
-	for _, id := range o.ignore {
-		if _, ok := catalogue.Spec(id); !ok {
-			return usage(report.T("--ignore %s: no check has this id", "--ignore %s：没有该检查项", id), report.Text{},
-				report.T("see the list of checks", "查看检查项列表"), "ascendctl list checks")
-		}
-	}
-	if _, err := o.scene(host.Target{}); err != nil {
-		return err
-	}
-	if engine, version, named := strings.Cut(o.workload, "@"); named {
-		s.err.Say(report.T("note: version %s of %s is not judged: this release has no version matrix", "提示：未判断 %[2]s 的版本 %[1]s：当前版本没有版本配套表", version, engine))
-	}
-	done := onEach(ctx, s, o.targetFlags, ts, func(ctx context.Context, t host.Target, h host.Host) (screen.PreflightHost, error) {
-		return s.judge(ctx, o, catalogue, t, h)
-	})
-	if len(done) == 1 && done[0].err != nil {
-		return done[0].err
-	}
-	d, codes := screen.Preflight{Verbose: s.flags.verbose}, []report.Exit{}
-	for _, r := range done {
-		if r.err != nil {
-			r.value = screen.PreflightHost{Host: r.name, Overall: report.Unknown, Exit: exitCode(ctx, r.err), Error: why(r.err)}
-		}
-		codes = append(codes, r.value.Exit)
-		d.Hosts = append(d.Hosts, r.value)
-	}
-	d.Envelope = s.envelope("preflight/v1")
-	if err := s.show(d); err != nil {
-		return err
-	}
-	return verdictOf(codes...)
-}
-
-// judge looks at one machine and gives its verdict.
-func (s *session) judge(ctx context.Context, o preflightOptions, c *check.Catalogue, t host.Target, h host.Host) (screen.PreflightHost, error) {
-	began := s.app.Now()
-	scene, err := o.scene(t)
-	if err != nil {
-		return screen.PreflightHost{}, err
-	}
-	// A recording is judged for what it was recorded for.
-	if r, ok := h.(interface{ Wanted() host.Wanted }); ok && o.workload == "" && o.task == "" {
-		scene = sceneOf(r.Wanted())
-	}
-	wants := c.Wants(scene)
-	wants.Reach = append(wants.Reach, o.reach...)
-	look, err := s.lookOptions(wants)
-	if err != nil {
-		return screen.PreflightHost{}, err
-	}
-	h, tape := tapeOf(h, o.recordFlags)
-	f := facts.Collect(ctx, h, look)
-	if picked, err := o.choose(&f); err != nil {
-		return screen.PreflightHost{}, err
-	} else if o.device != "" {
-		scene.Devices = picked
-	}
-	if err := s.writeRecording(o.recordFlags, tape, wantedOf(scene)); err != nil {
-		return screen.PreflightHost{}, err
-	}
-	found := check.Host(c, &f, scene)
-	check.Demote(found, o.ignore)
-	out := screen.PreflightHost{Host: t.Name, Findings: found, Facts: &f, Groups: headings(c)}
-	out.Overall, out.Exit = check.Overall(found)
-	switch {
-	case o.failOn == "never":
-		out.Exit = report.ExitOK
-	case o.failOn == "warn" && out.Exit == report.ExitOK && slices.ContainsFunc(found, report.Finding.Cautions):
-		out.Exit = report.ExitWarnings
-	}
-	for i := range found {
-		found[i].Run = s.ours(found[i].Run)
-		if out.Next == "" && found[i].Refuses() {
-			out.Next = found[i].Run
-		}
-	}
-	out.TookMS = s.app.Now().Sub(began).Round(time.Millisecond).Milliseconds()
-	return out, nil
-}
-
-func headings(c *check.Catalogue) map[string]report.Text {
-	out := map[string]report.Text{}
-	for _, g := range c.Groups() {
-		out[g.ID] = g.Title
-	}
-	return out
-}
-
-// sceneOf and wantedOf turn what a recording keeps of a target into a scene
-// and back, so that a verdict from a recording equals the live one.
-func sceneOf(w host.Wanted) check.Scene {
-	return check.Scene{Task: w.Task, CANN: w.Cann, Chip: w.Chip, Engine: w.Engine, Installs: w.Installs, Managed: w.Managed,
-		Product: w.Product, User: w.User, Cards: w.Cards, Devices: w.Devices, Nodes: w.Nodes, Ports: w.Ports, Uses: w.Uses,
-		InstallPath: w.InstallPath, Online: w.Online, Deep: w.Deep}
-}
-
-func wantedOf(s check.Scene) host.Wanted {
-	return host.Wanted{Task: s.Task, Cann: s.CANN, Chip: s.Chip, Engine: s.Engine, Installs: s.Installs, Managed: s.Managed,
-		Product: s.Product, User: s.User, Cards: s.Cards, Devices: s.Devices, Nodes: s.Nodes, Ports: s.Ports, Uses: s.Uses,
-		InstallPath: s.InstallPath, Online: s.Online, Deep: s.Deep}
+	return int(n), nil
 }
 
 func (s *session) listCommand() command {
@@ -237,7 +150,7 @@ func (s *session) listCommand() command {
 				if err != nil {
 					return err
 				}
-				c, err := check.Load(b)
+				c, err := check.Load(b, nil)
 				if err != nil {
 					return err
 				}

@@ -29,7 +29,7 @@ func (s *session) tree() *cobra.Command {
 			{report.T("serve a model on http://127.0.0.1:8000", "在 http://127.0.0.1:8000 提供模型服务"), "ascendctl serve model.onnx"},
 		},
 		exits: report.T("the same for all commands, see docs/exit-codes.md", "所有命令一致，见 docs/exit-codes.md"),
-		sub:   []command{s.preflightCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.inspectCommand(), s.listCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
+		sub:   []command{s.preflightCommand(), s.envCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.compatCommand(), s.explainCommand(), s.inspectCommand(), s.listCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
 	})
 	s.globals(&flagSet{FlagSet: root.PersistentFlags(), lang: s.lang})
 	root.SetOut(s.app.Out)
@@ -45,7 +45,7 @@ func (s *session) tree() *cobra.Command {
 
 func (s *session) globals(f *flagSet) {
 	g := &s.flags
-	f.StringVarP(&g.output, "output", "o", s.format, report.T("`FORMAT` of the answer: table, json, yaml", "输出格式 `FORMAT`：table、json、yaml").In(s.lang))
+	f.StringVarP(&g.output, "output", "o", s.format, report.T("`FORMAT` of the answer: table, json, yaml; preflight also junit; env also bash, fish, dotenv, systemd, docker", "输出格式 `FORMAT`：table、json、yaml；preflight 还支持 junit；env 还支持 bash、fish、dotenv、systemd、docker").In(s.lang))
 	f.text(&g.lang, "lang", "", report.T("`LANG` of what people read: en, zh (default from the locale)", "界面语言 `LANG`：en、zh（默认取自 locale）"))
 	f.text(&g.compat, "compat", "", report.T("overlay `DIR` over all built-in knowledge", "覆盖内置数据的目录 `DIR`"))
 	f.text(&g.config, "config", "", report.T("config `FILE` instead of ~/.config/ascendctl/config.yaml", "配置文件 `FILE`，代替 ~/.config/ascendctl/config.yaml"))
@@ -60,10 +60,10 @@ func (s *session) globals(f *flagSet) {
 }
 
 // checkGlobals refuses what the early reading of the line let pass.
-func (s *session) checkGlobals(cc *cobra.Command) error {
+func (s *session) checkGlobals(cc *cobra.Command, formats []string) error {
 	var level slog.Level
 	checks := []error{
-		oneOf("output", s.format, "table", "json", "yaml"),
+		oneOf("output", s.format, append([]string{"table", "json", "yaml"}, formats...)...),
 		oneOf("lang", first(s.flags.lang, "en"), "en", "zh"),
 		oneOf("progress", s.flags.progress, "auto", "tty", "plain", "none"),
 		oneOf("log-format", s.flags.logFormat, "text", "json"),

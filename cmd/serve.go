@@ -231,15 +231,15 @@ func (s *session) servable(o serveOptions, file string) error {
 			Run:  report.Line(Name, "serve", file, "--backend", "cpu"), Exit: report.ExitFailed,
 		}
 	}
-	_, err := model.Open(file)
-	var p *report.Problem
-	if errors.As(err, &p) && strings.EqualFold(filepath.Ext(file), ".om") && !errors.Is(err, os.ErrNotExist) {
-		om := *p
-		om.What = report.T("%s cannot be served: an .om runs on an NPU only, never on the CPU", "无法提供 %s：.om 只能在 NPU 上运行，不能在 CPU 上运行", file)
-		om.Why = report.T("this release has no NPU backend", "当前版本没有 NPU 后端")
-		om.Do = report.T("serve the ONNX model it was made from", "改用其来源 ONNX 模型")
-		om.Run = ""
-		return &om
+	m, err := model.Open(file)
+	compiled := err == nil && m.Kind == model.KindOM
+	if compiled || err != nil && strings.EqualFold(filepath.Ext(file), ".om") && !errors.Is(err, os.ErrNotExist) {
+		return &report.Problem{
+			What: report.T("%s cannot be served: an .om runs on an NPU only, never on the CPU", "无法提供 %s：.om 只能在 NPU 上运行，不能在 CPU 上运行", file),
+			Why:  report.T("this release has no NPU backend", "当前版本没有 NPU 后端"),
+			Do:   report.T("serve the ONNX model it was made from", "改用其来源 ONNX 模型"),
+			Exit: report.ExitFailed, Err: err,
+		}
 	}
 	return err
 }

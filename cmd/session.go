@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,13 +131,18 @@ func (s *session) readConfig(named string) error {
 // embedded names the layer inside the binary in messages, by its folder.
 const embedded = "compat"
 
-// book gives the knowledge: embedded, and over it the user's overlay.
-func (s *session) book() (*book.Book, error) {
+// layers are the folders of knowledge: embedded, and over it the user's own.
+func (s *session) layers() []book.Layer {
 	layers := []book.Layer{{Name: embedded, FS: compat.FS}}
 	if dir := first(s.flags.compat, s.app.Getenv("ASCENDCTL_COMPAT"), s.config.Compat); dir != "" {
 		layers = append(layers, book.Layer{Name: dir, FS: os.DirFS(dir), User: true})
 	}
-	b := book.New(layers...)
+	return layers
+}
+
+// book gives the knowledge of all layers.
+func (s *session) book() (*book.Book, error) {
+	b := book.New(s.layers()...)
 	return b, b.CheckLayers()
 }
 
@@ -168,8 +174,25 @@ func (s *session) encode(w io.Writer, v any) {
 
 func (s *session) execute(ctx context.Context, args []string) error {
 	root := s.tree()
-	root.SetArgs(args)
+	root.SetArgs(negativeCode(args))
 	return root.ExecuteContext(ctx)
+}
+
+// negativeCode lets people type "explain -8005 -o json": a code that is a
+// negative number is no flag.
+func negativeCode(args []string) []string {
+	if len(args) == 0 || args[0] != "explain" || slices.Contains(args, "--") {
+		return args
+	}
+	var codes, rest []string
+	for _, a := range args {
+		if len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9' {
+			codes = append(codes, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	return append(append(rest, "--"), codes...)
 }
 
 func (s *session) close(code report.Exit) {

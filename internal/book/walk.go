@@ -31,10 +31,9 @@ var (
 )
 
 // row checks one row of a section against its type and gives its id.
-func (w *walker) row(n *yaml.Node, t reflect.Type) (id string) {
+func (w *walker) row(n *yaml.Node, t reflect.Type) string {
 	if n.Kind != yaml.MappingNode {
-		w.say(n, "want a row with id and source, got %s", "应为含 id 和 source 的行，实为%s", kindOf(n))
-		return ""
+		return w.rowOf(n, nil)
 	}
 	known := w.known(t)
 	if known == nil {
@@ -42,7 +41,15 @@ func (w *walker) row(n *yaml.Node, t reflect.Type) (id string) {
 		return ""
 	}
 	extra := map[string]reflect.Type{"id": reflect.TypeFor[string](), "source": reflect.TypeFor[string]()}
-	got := w.mapping(n, known, extra, "")
+	return w.rowOf(n, w.mapping(n, known, extra, ""))
+}
+
+// rowOf checks what every row needs; got has the values of its keys.
+func (w *walker) rowOf(n *yaml.Node, got map[string]*yaml.Node) string {
+	if n.Kind != yaml.MappingNode {
+		w.say(n, "want a row with id and source, got %s", "应为含 id 和 source 的行，实为%s", kindOf(n))
+		return ""
+	}
 	for _, key := range []string{"id", "source"} {
 		switch v := got[key]; {
 		case v == nil:
@@ -57,7 +64,7 @@ func (w *walker) row(n *yaml.Node, t reflect.Type) (id string) {
 	if got["id"] == nil {
 		return ""
 	}
-	id = got["id"].Value
+	id := got["id"].Value
 	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		w.say(got["id"], "id: want one word of at most 200 bytes, got %s", "id：应为不超过 200 字节的单词，实为 %s", shown(got["id"]))
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 var cannJudges = map[string]judge{
+	"cann.version_ok":   {"", cannVersionOK},
 	"cann.installed":    {"places:list runtime_only:list", cannInstalled},
 	"cann.arch":         {"", cannArch},
 	"cann.ops":          {"folders:dict places:list", cannOps},

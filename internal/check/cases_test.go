@@ -4,19 +4,26 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/ascendctl/ascendctl/compat"
 	"github.com/ascendctl/ascendctl/internal/book"
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
+	"github.com/ascendctl/ascendctl/internal/matrix"
+	"github.com/ascendctl/ascendctl/internal/report"
 )
 
 func ours() *book.Book { return book.New(book.Layer{Name: "compat", FS: compat.FS}) }
 
 func catalogue(t testing.TB) *Catalogue {
 	t.Helper()
-	c, err := Load(ours())
+	m, err := matrix.Load(book.Layer{Name: "compat", FS: compat.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(ours(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +44,34 @@ func describe(t testing.TB, file string) *host.Description {
 }
 
 // sceneOf is what the flags of preflight would make of a description's target.
-func sceneOf(w host.Wanted) Scene {
-	return Scene{Task: w.Task, CANN: w.Cann, Chip: w.Chip, Engine: w.Engine, Installs: w.Installs, Managed: w.Managed,
-		Product: w.Product, User: w.User, Cards: w.Cards, Devices: w.Devices, Nodes: w.Nodes, Ports: w.Ports, Uses: w.Uses,
-		InstallPath: w.InstallPath, Online: w.Online, Deep: w.Deep}
+func sceneOf(w host.Wanted) Scene { return Of(w) }
+
+// TestEveryVerdictOfTheCases holds Host against the verdict of every described
+// host: each status, the roots that explain it, overall and exit.
+func TestEveryVerdictOfTheCases(t *testing.T) {
+	c := catalogue(t)
+	files, err := filepath.Glob("../../testdata/cases/hosts/*.yaml")
+	if err != nil || len(files) < 14 {
+		t.Fatalf("%d descriptions: %v", len(files), err)
+	}
+	for _, file := range files {
+		d := describe(t, file)
+		s := Of(d.Target)
+		got := Host(c, see(t, c, d, s), s)
+		for _, w := range d.Verdict.Checks {
+			i := slices.IndexFunc(got, func(f report.Finding) bool { return f.ID == w.ID })
+			if i < 0 {
+				t.Errorf("%s: no check %s", d.ID, w.ID)
+				continue
+			}
+			if f := got[i]; !slices.Contains(w.Status, string(f.Status)) || !slices.Equal(w.Because, f.Because) {
+				t.Errorf("%s: %s: want %v because %v (%s), got %s because %v: %+v", d.ID, w.ID, w.Status, w.Because, w.Why, f.Status, f.Because, f.Evidence)
+			}
+		}
+		if overall, exit := Overall(got); string(overall) != d.Verdict.Overall || int(exit) != d.Verdict.Exit {
+			t.Errorf("%s: want overall %s exit %d, got %s %d", d.ID, d.Verdict.Overall, d.Verdict.Exit, overall, exit)
+		}
+	}
 }
 
 // see looks at a described host as preflight does.

@@ -12,6 +12,7 @@ import (
 var ctrJudges = map[string]judge{
 	"ctr.runtime":        {"good:list plain:list", ctrRuntime},
 	"ctr.ascend_runtime": {"key:word", ctrAscendRuntime},
+	"ctr.image":          {"chips:dict", ctrImage},
 	"ctr.mounts":         {"needed:list useful:list", ctrMounts},
 	"ctr.nodes":          {"control:word", ctrNodes},
 	"ctr.userns":         {"open_mode:word", ctrUserNS},
@@ -112,6 +113,9 @@ func ctrUserNS(l *look) verdict {
 		return pass(l.Identity.Source, seen)
 	case gid < 0:
 		return unknown(l.Nodes.Source, seen)
+	case l.Accounts.Known() && !slices.ContainsFunc(l.Accounts.Value.Groups, in) && !l.NPUInfo.Known():
+		// Ids of another user namespace: only a try tells.
+		return warn(l.Identity.Source, seen, fmt.Sprintf("gid %d", gid))
 	}
 	return fail(l.Identity.Source, seen, fmt.Sprintf("gid %d", gid))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var driverJudges = map[string]judge{
-	"driver.installed":          {"path:word default_root:word", driverInstalled},
+	"driver.installed":          {"path:word default_root:word provider_users:list provider_variables:list", driverInstalled},
 	"driver.install_complete":   {"key:word good:word", driverComplete},
 	"driver.modules":            {"names:regex core:list", driverModules},
 	"driver.kernel_match":       {"order:list weak:word", driverKernelMatch},
@@ -24,6 +24,8 @@ var driverJudges = map[string]judge{
 	"driver.firmware_installed": {"", driverFirmwareInstalled},
 	"driver.tool_match":         {"", driverToolMatch},
 	"driver.not_open_build":     {"vendor:regex", driverRelease},
+	"driver.cann_compat":        {"branch:regex", driverCANN},
+	"driver.min_version":        {"", driverMin},
 	"driver.service":            {"unit:word script:word", driverService},
 	"driver.required_tools":     {"all_of:list one_of:list", driverTools},
 }

@@ -12,6 +12,7 @@ import (
 type look struct {
 	*facts.Facts
 	job *Scene
+	why string // which row wants the CANN of job, where a row does
 	*Spec
 	c    *Catalogue
 	done map[string]*report.Finding
@@ -33,7 +34,7 @@ func judgeOf(id string) (judge, bool) {
 func judges() map[string]map[string]judge {
 	return map[string]map[string]judge{
 		"os": osJudges, "hw": hwJudges, "driver": driverJudges, "dev": devJudges, "npu": npuJudges,
-		"cann": cannJudges, "env": envJudges, "py": pyJudges, "tool": toolJudges, "net": netJudges, "ctr": ctrJudges,
+		"cann": cannJudges, "env": envJudges, "py": pyJudges, "tool": toolJudges, "net": netJudges, "ctr": ctrJudges, "fleet": fleetJudges,
 	}
 }
 
@@ -42,7 +43,8 @@ func judges() map[string]map[string]judge {
 // could not be read is unknown and never a fail.
 func Host(c *Catalogue, f *facts.Facts, s Scene) []report.Finding {
 	out := make([]report.Finding, len(c.specs))
-	l := look{Facts: f, job: &s, c: c, done: map[string]*report.Finding{}}
+	job, why := c.complete(s, f)
+	l := look{Facts: f, job: &job, why: why, c: c, done: map[string]*report.Finding{}}
 	for _, i := range c.order {
 		l.Spec = &c.specs[i]
 		out[i] = l.finding()
@@ -73,7 +75,7 @@ func (l *look) finding() report.Finding {
 	}
 	if f.Status == report.Warn || f.Status == report.Fail {
 		f.Fix, f.Run = s.Fix, s.Run
-		if overlap(s.Touches, l.job.Managed) {
+		if overlap(s.Touches, l.managed()) {
 			f.Fix, f.Run = leaveIt, ""
 		}
 	}
@@ -130,7 +132,7 @@ func Overall(findings []report.Finding) (report.Status, report.Exit) {
 func Demote(findings []report.Finding, ids []string) {
 	for i := range findings {
 		if f := &findings[i]; f.Status == report.Fail && slices.Contains(ids, f.ID) {
-			f.Status = report.Warn
+			f.Status, f.Ignored = report.Warn, true
 		}
 	}
 }

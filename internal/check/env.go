@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/ascendctl/ascendctl/internal/report"
+	"github.com/ascendctl/ascendctl/internal/settings"
 )
 
 var envJudges = map[string]judge{
@@ -19,7 +20,7 @@ var envJudges = map[string]judge{
 	"env.dups":          {"variables:list times:number", envDups},
 	"env.conda":         {"library:word text:regex", envConda},
 	"env.visible":       {"variable:word", envVisible},
-	"env.fictional":     {"names:dict", envFictional},
+	"env.fictional":     {"", envFictional},
 	"env.deprecated":    {"cann:dict vllm_ascend:dict", envDeprecated},
 	"env.legacy":        {"variables:list parts:regex", envLegacy},
 	"env.debug_left":    {"switches:lists", envDebug},
@@ -204,11 +205,10 @@ func envFictional(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	names := l.dict("names")
 	all := []verdict{pass(l.Env.Source, "none")}
-	for _, n := range keys(names) {
-		if _, set := l.Env.Value[n]; set {
-			all = append(all, warn(l.Env.Source, n, names[n]))
+	for _, f := range l.c.settings.Judge(l.Env.Value, settings.Installed{}) {
+		if f.Fault == settings.Invented {
+			all = append(all, warn(l.Env.Source, f.Name+" (fictional)", f.Do.En))
 		}
 	}
 	return worst(all...)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/ascendctl/ascendctl/internal/book"
 	"github.com/ascendctl/ascendctl/internal/facts"
+	"github.com/ascendctl/ascendctl/internal/matrix"
 	"github.com/ascendctl/ascendctl/internal/report"
+	"github.com/ascendctl/ascendctl/internal/settings"
 )
 
 // Catalogue holds the checks in two orders: as people read them, and as they
@@ -18,13 +20,17 @@ type Catalogue struct {
 	specs  []Spec
 	at     map[string]int
 	order  []int
+
+	matrix   *matrix.Matrix // nil: what reads it is unknown
+	settings *settings.Settings
 }
 
 const file = "checks.yaml"
 
-// Load reads the catalogue and refuses ids that do not exist and circles of
+// Load reads the catalogue, with the version matrix and the settings that its
+// judges know; m may be nil for who only lists. It refuses ids that do not exist and circles of
 // needs, which would make a cause its own consequence.
-func Load(b *book.Book) (*Catalogue, error) {
+func Load(b *book.Book, m *matrix.Matrix) (*Catalogue, error) {
 	groups, err := book.Rows[Group](b, file, "groups")
 	if err != nil {
 		return nil, err
@@ -33,7 +39,11 @@ func Load(b *book.Book) (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalogue{groups: groups, specs: specs, at: map[string]int{}}
+	known, err := settings.Load(b)
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalogue{groups: groups, specs: specs, at: map[string]int{}, matrix: m, settings: known}
 	slices.SortStableFunc(c.specs, func(x, y Spec) int { return cmp.Compare(c.rank(x.ID), c.rank(y.ID)) })
 	for i, s := range c.specs {
 		c.at[s.ID] = i
@@ -115,6 +125,15 @@ func (c *Catalogue) List() []Row {
 	return rows
 }
 
+// IDs gives the names of all checks.
+func (c *Catalogue) IDs() []string {
+	ids := make([]string, len(c.specs))
+	for i, s := range c.specs {
+		ids[i] = s.ID
+	}
+	return ids
+}
+
 // Groups gives the headings in order.
 func (c *Catalogue) Groups() []Group { return slices.Clone(c.groups) }
 
@@ -136,7 +155,8 @@ func (c *Catalogue) Cured(f report.Finding, installs []string) bool {
 
 // Wants says what must be looked for so that the checks of a scene can judge.
 func (c *Catalogue) Wants(s Scene) facts.Options {
-	o := facts.Options{Serving: s.task() == "serve" || s.task() == "train", MultiNode: s.multiNode(), Deep: s.Deep}
+	o := facts.Options{Serving: s.task() == "serve" || s.task() == "train", MultiNode: s.multiNode(), Deep: s.Deep,
+		RankTable: s.RankTable, Peers: s.Peers}
 	if s.InstallPath != "" {
 		o.Disks = append(o.Disks, s.InstallPath)
 		o.Roots = append(o.Roots, s.InstallPath)

@@ -31,6 +31,10 @@ var kinds = map[string]func(v any) bool{
 		m, ok := v.(map[string]any)
 		return ok && allOf(m, scalar)
 	},
+	"records": func(v any) bool { // maps of words, one after the other
+		l, ok := v.([]any)
+		return ok && all(l, func(v any) bool { m, ok := v.(map[string]any); return ok && allOf(m, scalar) })
+	},
 	"lists": func(v any) bool {
 		m, ok := v.(map[string]any)
 		return ok && allOf(m, func(v any) bool { l, ok := v.([]any); return ok && all(l, scalar) })
@@ -59,6 +63,19 @@ func (s *Spec) lists(name string) map[string][]string {
 	out := make(map[string][]string, len(m))
 	for k, v := range m {
 		out[k] = texts(v)
+	}
+	return out
+}
+
+func (s *Spec) records(name string) (out []map[string]string) {
+	l, _ := s.Params[name].Value.([]any)
+	for _, e := range l {
+		m, _ := e.(map[string]any)
+		r := make(map[string]string, len(m))
+		for k, v := range m {
+			r[k] = text(v)
+		}
+		out = append(out, r)
 	}
 	return out
 }

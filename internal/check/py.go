@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,10 +9,13 @@ import (
 )
 
 var pyJudges = map[string]judge{
-	"py.deps":     {"distributions:dict minimum:dict", pyDeps},
-	"py.numpy2":   {"major:number fine_from:word warn_from:word", pyNumpy},
-	"py.autoload": {"", pyAutoload},
-	"py.sqlite":   {"module:word", pySQLite},
+	"py.version":   {"by_cann:records ending:list oldest:word", pyVersion},
+	"py.torch_npu": {"", pyTorchNPU},
+	"py.engine":    {"", pyEngine},
+	"py.deps":      {"distributions:dict minimum:dict", pyDeps},
+	"py.numpy2":    {"major:number fine_from:word warn_from:word", pyNumpy},
+	"py.autoload":  {"slow:number", pyAutoload},
+	"py.sqlite":    {"module:word", pySQLite},
 }
 
 func pyDeps(l *look) verdict {
@@ -68,6 +72,9 @@ func pyAutoload(l *look) verdict {
 		return v
 	}
 	i := l.TorchImport.Value
+	if took := float64(i.MS) / 1000; i.OK && took > l.number("slow") {
+		return warn(l.TorchImport.Source, fmt.Sprintf("%.0f s", took), "<=", l.shown("slow"))
+	}
 	if i.OK || l.TorchImport.Absent() {
 		return ifElse(i.OK, report.Fail, l.TorchImport.Source, "import torch works", "import torch")
 	}

@@ -25,6 +25,28 @@ func (l *look) virt() (container, vm tri) {
 
 func (l *look) inContainer() bool { c, _ := l.virt(); return c == yes }
 
+// managed gives what a provider looks after: what the hosts file says, and what
+// shows on the host. A vendor tree that is mounted read-only can be replaced
+// from outside only, and so can anything on a notebook of the cloud.
+func (l *look) managed() []string {
+	out := slices.Clone(l.job.Managed)
+	s := l.of("driver.installed")
+	root := s.word("default_root")
+	readOnly := func(p string) bool {
+		d, asked := l.Disks[p]
+		return asked && d.Known() && d.Value.ReadOnly && under(d.Value.Mount, root)
+	}
+	marked := slices.Contains(s.list("provider_users"), l.Identity.Value.User) ||
+		slices.ContainsFunc(s.list("provider_variables"), func(v string) bool { return l.env(v) != "" })
+	if marked || readOnly(root+"/driver") || readOnly(root) {
+		out = append(out, "driver", "firmware")
+	}
+	if readOnly(root) {
+		out = append(out, "cann")
+	}
+	return unique(out)
+}
+
 // npus gives the PCI functions that are NPUs: compression engines of the same
 // vendor and class are not.
 func (l *look) npus() (out []facts.PCI) {

@@ -151,7 +151,7 @@ func (w When) check() error {
 		{"chip", w.Chip, []string{"310", "310P", "310B", "A1", "A2", "A3", "950"}},
 		{"has", w.Has, slices.Collect(maps.Keys(owns))},
 		{"lacks", w.Lacks, []string{"modules"}},
-		{"known", w.Known, []string{"cann", "target_cann", "product", "model_size"}},
+		{"known", w.Known, []string{"cann", "target_cann", "engine_version", "product", "model_size"}},
 	} {
 		for _, g := range c.got {
 			if !slices.Contains(c.words, g) {

@@ -204,6 +204,8 @@ func (l *look) known(what string) bool {
 	case "product":
 		_, _, ok := l.product()
 		return ok
+	case "engine_version":
+		return l.job.Version != "" && matrixName(l.job.Engine) != ""
 	case "model_size":
 		return l.job.ModelGiB > 0
 	}

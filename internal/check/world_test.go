@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
 )
 
@@ -24,7 +25,8 @@ const (
 // world is a host and what a person wants of it, ready to be changed.
 type world struct {
 	*host.Description
-	s Scene
+	s    Scene
+	seen func(*facts.Facts) // changes what was learnt, where no host can say it
 }
 
 func (w *world) file(name, content string)     { w.Files[name] = content }
@@ -190,3 +192,61 @@ func (w *world) every(what, says string) {
 
 // later is a day after, so that a file is newer than the boot.
 func later(t *host.Time) *host.Time { return &host.Time{Time: t.AddDate(0, 0, 1)} }
+
+// reached lets every address of the other host answer.
+func reached(w *world) {
+	multi(w)
+	w.s.Peers = []string{"192.0.2.90", "192.0.2.91"}
+	for i, addr := range w.s.Peers {
+		w.says("hccn_tool -i "+string(rune('0'+i))+" -ping -g address "+addr, "recv seq=0,time=0.049000ms\n3 packets transmitted, 3 received, 0.00% packet loss\n")
+	}
+}
+
+const module = `optical info:
+present              : present
+Tx Power             : 1.1035 mW
+Rx Power             : 1.0189 mW
+RxPower High Thres   : 3.5481 mW
+RxPower Low Thres    : 0.1445 mW
+Tx Los Flag          : 0x0
+Rx Los Flag          : 0x0
+`
+
+func optical(w *world) {
+	multi(w)
+	w.every("-optical", module)
+}
+
+const table = "/job/hccl.json"
+
+// ranked gives the job a rank table with the addresses that the NPUs have.
+func ranked(w *world) {
+	w.s.Uses, w.s.RankTable = []string{"ranktable"}, table
+	var devices []string
+	for i := range 8 {
+		n := string(rune('0' + i))
+		addr := strings.TrimPrefix(strings.Fields(w.Commands["hccn_tool -i "+n+" -ip -g"].Stdout)[0], "ipaddr:")
+		devices = append(devices, `{"device_id": "`+n+`", "device_ip": "`+addr+`", "rank_id": "`+n+`"}`)
+	}
+	w.file(table, `{"version": "1.0", "server_count": "1", "server_list": [{"server_id": "npu01", "device": [`+strings.Join(devices, ", ")+`]}], "status": "completed"}`)
+}
+
+// branch gives the driver a branch that no list names, and CANN one too.
+func (w *world) branch(driver, cann string) {
+	w.replace(drvInfo, "V100R001C19SPC001B124", driver)
+	name := toolkit + "/aarch64-linux/ascend_toolkit_install.info"
+	for _, line := range strings.Split(w.Files[name], "\n") {
+		if strings.HasPrefix(line, "innerversion=") {
+			w.replace(name, line, "innerversion="+cann)
+		}
+	}
+}
+
+// driver changes the version of the driver where it is written.
+func (w *world) driver(version string) {
+	for _, line := range strings.Split(w.Files[drvInfo], "\n") {
+		if strings.HasPrefix(line, "Version=") {
+			w.replace(drvInfo, line, "Version="+version)
+		}
+	}
+}

@@ -55,6 +55,7 @@ func everything(t testing.TB) Options {
 	o := knowledge(t)
 	o.Serving, o.MultiNode, o.Deep, o.PID = true, true, true, 1
 	o.Reach, o.Disks, o.Roots = []string{"mirror.example"}, []string{"/data"}, []string{"/opt/Ascend"}
+	o.RankTable, o.Peers = "/job/hccl.json", []string{"192.0.2.90", "192.0.2.91"}
 	o.Now = time.Now
 	return o
 }

@@ -12,16 +12,17 @@ import (
 )
 
 func (l *look) driver() []query {
+	wanted := slices.Concat(containerPaths, l.Options.Paths)
 	return append(l.driverAt(driverRoot),
 		into(&l.Firmware, file(vendorRoot+"/firmware/version.info"), func(s string) (Firmware, error) {
 			return firmwareInfo(s, vendorRoot+"/firmware/version.info")
 		}),
 		into(&l.Install, file("/etc/ascend_install.info"), installInfo),
 		into(&l.LoaderConf, file("/etc/ld.so.conf.d/ascend_driver_so.conf"), list),
-		orNothing(&l.Facts.Paths, stat(containerPaths...), func(s string) (map[string]bool, error) {
+		orNothing(&l.Facts.Paths, stat(wanted...), func(s string) (map[string]bool, error) {
 			entries, err := stats(s)
 			m := map[string]bool{}
-			for _, p := range containerPaths {
+			for _, p := range wanted {
 				m[p] = slices.Contains(paths(entries), p)
 			}
 			return m, err

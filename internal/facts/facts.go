@@ -114,6 +114,7 @@ type Facts struct {
 	PipIndex  Fact[[]string]          `json:"pip_index"`
 	HCCN      Fact[[]HCCN]            `json:"hccn"`
 	HCCNConf  Fact[map[string]string] `json:"hccn_conf"`
+	RankTable Fact[RankTable]         `json:"rank_table"` // of Options.RankTable
 
 	// containers
 	Docker Fact[Docker]          `json:"docker"`

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/ascendctl/ascendctl/compat"
@@ -57,6 +58,30 @@ func described(t testing.TB, file string) (host.Host, map[string]any) {
 		t.Fatal(err)
 	}
 	return h, d.Facts
+}
+
+// TestARecordingGivesTheSameFacts records a look at each description and looks
+// at the recording.
+func TestARecordingGivesTheSameFacts(t *testing.T) {
+	for _, file := range caseFiles(t) {
+		h, _ := described(t, file)
+		r := host.Record(h)
+		want := Collect(t.Context(), r, everything(t))
+		data, err := r.YAML(host.RecordOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := host.LoadDescription(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Collect(t.Context(), host.Replay(file, d), everything(t))
+		// Not of the host: when we looked.
+		got.ClockOffset, want.ClockOffset = Fact[float64]{}, Fact[float64]{}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-described +recorded)\n%s", filepath.Base(file), diff)
+		}
+	}
 }
 
 // TestEveryDescribedValueIsReported compares the facts: block of every host

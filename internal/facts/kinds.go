@@ -210,7 +210,8 @@ type Python struct {
 // Import is how importing a module in a child went.
 type Import struct {
 	OK   bool   `json:"ok"`
-	Text string `json:"text,omitempty"` // its last line
+	Text string `json:"text,omitempty"`    // its last line
+	MS   int64  `json:"took_ms,omitempty"` // 0: not measured
 }
 
 // Address is one address of an interface.
@@ -238,6 +239,20 @@ type HCCN struct {
 	Optical   Fact[string] `json:"optical"`
 	LLDP      Fact[string] `json:"lldp"`
 	MTU       Fact[string] `json:"mtu"`
+	// Only where the addresses of NPUs of other hosts are known.
+	Pings []Ping `json:"pings,omitempty"`
+}
+
+// Ping is an address of another host and what came back from it.
+type Ping struct {
+	Address string       `json:"address"`
+	Answer  Fact[Pinged] `json:"answer"`
+}
+
+// Pinged counts packets.
+type Pinged struct {
+	Sent     int `json:"sent"`
+	Received int `json:"received"`
 }
 
 // Docker is /etc/docker/daemon.json.

@@ -27,6 +27,9 @@ type Options struct {
 	Reach     []string         // HTTPS hosts to try
 	Disks     []string         // paths whose file systems matter besides the usual ones
 	Roots     []string         // folders that may hold CANN besides the usual ones
+	Paths     []string         // paths of which Facts.Paths must tell, besides those a container usually gets
+	RankTable string           // path of the rank table of the job; "" = none
+	Peers     []string         // NPU addresses of other hosts to try from here
 }
 
 // Chip is what a PCI id means.
@@ -66,7 +69,6 @@ type look struct {
 	mounts []string        // local file systems
 	hung   bool            // npu-smi gave no answer in time: not asked again
 	procs  map[int]Process // by pid, what /proc says
-	ticked time.Time       // the clock of the host before npu-smi info
 }
 
 // Collect looks at h in at most two round trips. It never fails: what could

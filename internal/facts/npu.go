@@ -19,7 +19,7 @@ func (l *look) smiAnswer(f *Fact[NPUSmi], q host.Question, a host.Answer) {
 	*f = Fact[NPUSmi]{State: a.State, Source: source(q)}
 	switch a.State {
 	case host.Known:
-		if f == &l.NPUInfo && a.Took > 0 { // a recording's; live hosts are timed by tick
+		if f == &l.NPUInfo && a.Took > 0 { // slowness of the driver is a symptom of its own
 			l.NPUInfoMS = Fact[int64]{Value: a.Took.Milliseconds(), State: host.Known, Source: f.Source}
 		}
 		f.Value = ParseNPUSmi(a.Stdout, a.Stderr, strings.Join(q.Args, " "), &a.Exit)
@@ -45,27 +45,10 @@ func (l *look) npuSmi() []query {
 			}
 			return entries[0].path, nil
 		}),
-		l.tick(),
 		ask(&l.NPUInfo, "info"),
-		l.tick(),
 		ask(&l.NPUMap, "info", "-m"),
 		ask(&l.NPUList, "info", "-l"),
 	}
-}
-
-// tick reads the clock of the host before and after npu-smi info: slowness of
-// the driver is a symptom of its own.
-func (l *look) tick() query {
-	return query{typed(host.Clock), func(a host.Answer) {
-		now, err := unix(pairs(clean(a.Stdout), "=")["unix"])
-		switch {
-		case a.State != host.Known || err != nil:
-		case l.ticked.IsZero():
-			l.ticked = now
-		case now.After(l.ticked): // a clock that stands still is a recording's
-			l.NPUInfoMS = Fact[int64]{Value: now.Sub(l.ticked).Milliseconds(), State: host.Known, Source: l.NPUInfo.Source}
-		}
-	}}
 }
 
 // npuSmiMore asks about single cards, and once more as root what the login

@@ -35,6 +35,7 @@ var conclusions = []func(*look){(*look).concludeVirt, (*look).concludeGeneration
 const (
 	smiTime  = 15 * time.Second
 	hccnTime = 5 * time.Second
+	pingTime = 15 * time.Second // three packets, each waited for
 )
 
 // Where the vendor's installers put things (source: hicann/driver scripts).

@@ -82,7 +82,7 @@ func (l *look) torch() []query {
 		l.TorchImport = Fact[Import]{State: a.State, Source: source(q)}
 		switch a.State {
 		case host.Known:
-			l.TorchImport.Value = Import{OK: a.Exit == 0}
+			l.TorchImport.Value = Import{OK: a.Exit == 0, MS: a.Took.Milliseconds()}
 			if a.Exit != 0 {
 				l.TorchImport.Value.Text = failure(a)
 			}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,10 +26,20 @@ const (
 	grace = 12 * time.Second
 )
 
-// prelude is the part of the program that is the same for every question.
+// functions are the part of the program that is the same for every question.
 //
 //go:embed ask.sh
-var prelude string
+var functions string
+
+// prologue makes a POSIX shell of zsh and finds out whether timeout(1) ends
+// the children of its child too, as that of GNU does.
+const prologue = `[ -z "${ZSH_VERSION-}" ] || emulate sh
+LC_ALL=C; PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin; export LC_ALL PATH
+exec 4>&1
+asc_P=$$; asc_K=; asc_h=0
+eval "$asc_L"
+asc_T=0; timeout -k 2 --preserve-status 9 true >/dev/null 2>&1 && asc_T=1
+`
 
 // sudoer is a Host whose login needs a password to elevate: "" when it is not
 // needed or not known. The program carries it on stdin, never in an argv.
@@ -102,23 +113,15 @@ func (s *stream) bytes() []byte {
 
 func (q Question) limit() time.Duration { return cmp.Or(q.Timeout, defaultLimit) }
 
-// program is the text for sh -s: the prelude, then one line for each question.
+// program is the text for sh -s: the functions, then what to ask.
 func program(nonce, password string, root bool, qs []Question) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "asc_N=%s\nasc_W=%s\n%s", nonce, quote(password), prelude)
+	fmt.Fprintf(&b, "asc_N=%s\nasc_W=%s\nasc_L=%s\n%s", nonce, quote(password), quote(functions), prologue)
 	if root {
 		b.WriteString("asc_elevate\n")
 	}
-	for i, q := range qs {
-		c, err := phrase(q)
-		if err != nil {
-			continue // parse says so: the question has no section
-		}
-		who := "u"
-		if q.Root {
-			who = "r"
-		}
-		fmt.Fprintf(&b, "asc_q %d %s %d %s %s\n", i, quote(c.need), seconds(q.limit()), who, strings.Join(c.words, " "))
+	for _, g := range plan(nonce, qs) {
+		b.WriteString(g.text(qs))
 	}
 	return b.String()
 }
@@ -131,13 +134,31 @@ func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Seco
 // cause is why the stream may have ended early.
 func parse(nonce string, qs []Question, out []byte, cause error) []Answer {
 	as := make([]Answer, len(qs))
+	of := map[int]step{}
+	for _, g := range plan(nonce, qs) {
+		for _, s := range g.steps {
+			of[s.n] = s
+			for _, i := range s.of {
+				if _, alone := of[i]; !alone {
+					of[i] = step{n: i, of: []int{i}}
+				}
+			}
+		}
+	}
 	for _, sec := range bytes.Split(out, []byte(nonce+" S "))[1:] {
 		head, rest, _ := bytes.Cut(sec, []byte("\n"))
 		stdout, rest, _ := bytes.Cut(rest, []byte("\n"+nonce+" X\n"))
 		stderr, rest, _ := bytes.Cut(rest, []byte("\n"+nonce+" E "))
 		word, _, whole := bytes.Cut(rest, []byte("\n"))
-		if i, err := strconv.Atoi(string(head)); err == nil && whole && i >= 0 && i < len(qs) && as[i].State == "" {
-			as[i] = verdict(qs[i], string(word), bytes.Clone(stdout), bytes.Clone(stderr))
+		n, err := strconv.Atoi(string(head))
+		s, asked := of[n]
+		if err != nil || !asked || !whole {
+			continue
+		}
+		for k, a := range s.verdicts(qs, string(word), bytes.Clone(stdout), bytes.Clone(stderr)) {
+			if i := s.of[k]; as[i].State == "" {
+				as[i] = a
+			}
 		}
 	}
 	missing := cmp.Or(cause, errors.New("no answer: the stream ended early"))
@@ -155,11 +176,12 @@ func parse(nonce string, qs []Question, out []byte, cause error) []Answer {
 	return as
 }
 
-// verdict judges one whole section. word is the exit code or what the prelude
-// says instead of one.
+// verdict judges one whole section. word is the exit code, with the uptime of
+// the host before and after, or what the program says instead of one.
 func verdict(q Question, word string, stdout, stderr []byte) Answer {
 	f := forms[q.Kind]
 	a := Answer{State: Unknown, Result: Result{Stdout: stdout, Stderr: stderr}}
+	word, ups, _ := strings.Cut(word, " ")
 	exit, err := strconv.Atoi(word)
 	a.Exit = exit
 	switch {
@@ -178,7 +200,7 @@ func verdict(q Question, word string, stdout, stderr []byte) Answer {
 	case len(stdout) > maxAnswer:
 		a.Stdout, a.Err = stdout[:maxAnswer], ErrTooLarge
 	case q.Kind == Exec: // a command that says no has answered
-		a.State = Known
+		a.State, a.Took = Known, took(ups)
 	default:
 		return f.answer(q, a)
 	}
@@ -187,23 +209,45 @@ func verdict(q Question, word string, stdout, stderr []byte) Answer {
 
 // answer brings a typed answer into its normal form.
 func (f form) answer(q Question, a Answer) Answer {
-	err := classify(a.Stderr)
 	switch {
 	case f.shape != nil && a.Exit < 126 && (a.Exit == 0 || f.says):
 		text, err := f.shape(q, string(a.Stdout), string(a.Stderr))
-		if err != nil {
-			a.Err = fmt.Errorf("%s: %w", q.Kind, err)
-			return a
-		}
-		return Answer{State: Known, Result: Result{Stdout: []byte(text)}}
+		return f.settle(q, a, part{text, err})
 	case a.Exit == 0 && f.shape == nil:
 		return Answer{State: Known, Result: Result{Stdout: a.Stdout}}
-	case errors.Is(err, fs.ErrNotExist) && f.gone:
+	}
+	a.Err = classify(a.Stderr)
+	if errors.Is(a.Err, fs.ErrNotExist) && f.gone {
 		return Answer{State: Absent}
-	default:
-		a.Err = err
 	}
 	return a
+}
+
+// settle makes an answer of what was understood of a.
+func (f form) settle(q Question, a Answer, p part) Answer {
+	switch {
+	case p.err == nil:
+		return Answer{State: Known, Result: Result{Stdout: []byte(p.text)}}
+	case errors.Is(p.err, fs.ErrNotExist) && f.gone:
+		return Answer{State: Absent}
+	}
+	a.State, a.Err = Unknown, p.err
+	if f.shape != nil {
+		a.Err = fmt.Errorf("%s: %w", q.Kind, p.err)
+	}
+	return a
+}
+
+// took is the time between two uptimes "12.34 12.56"; they count in steps of
+// 10 ms, and what took less than one took 1 ms. 0: the host has no uptime.
+func took(ups string) time.Duration {
+	from, to, _ := strings.Cut(ups, " ")
+	a, err := strconv.ParseFloat(from, 64)
+	b, err2 := strconv.ParseFloat(to, 64)
+	if err != nil || err2 != nil || !(a <= b && b < 1e10) {
+		return 0
+	}
+	return max(time.Millisecond, time.Duration(math.Round((b-a)*1e3))*time.Millisecond)
 }
 
 // classify reads what tools of the C locale say when they fail.
@@ -234,7 +278,15 @@ func clip(s string) string {
 }
 
 // quote makes one word of a POSIX shell of any bytes but NUL.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func quote(s string) string {
+	if s != "" && strings.Trim(s, bare) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// bare means itself to a shell, wherever it stands in an argument.
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,-+@"
 
 func quoteAll(words []string) []string {
 	out := make([]string, len(words))

@@ -192,7 +192,7 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 // TestQuestionThatNeverComesBack: where the host cannot end it, we do.
 func TestQuestionThatNeverComesBack(t *testing.T) {
 	dir := t.TempDir()
-	stub(t, dir, "timeout", `[ "$4" = true ] && exit; shift 3; exec "$@"`) // simulates a kill that does nothing
+	stub(t, dir, "timeout", `[ "$5" = true ] && exit; shift 3; exec "$@"`) // simulates a kill that does nothing
 	h := through{Local: NewLocal(), path: dir + ":" + os.Getenv("PATH")}
 	as := askWithin(t.Context(), h, []Question{
 		{Kind: Exec, Args: []string{"echo", "before"}, Timeout: time.Second},
@@ -217,10 +217,10 @@ func TestElevationIsDecidedOnce(t *testing.T) {
 		why                  string
 		calls                int
 	}{
-		{"without password", run, "", "yes\n", "", 3},
+		{"without password", run, "", "yes\n", "", 2},
 		{"refused", "echo 'sudo: a password is required' >&2; exit 1\n", "", "", "a password is required", 1},
 		{"with password", `[ "$1" = -S ] || { echo 'sudo: a password is required' >&2; exit 1; }
-read -r p; [ "$p" = "it's \$ecret" ] || { echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }` + "\n" + run, "it's $ecret", "yes\n", "", 4},
+read -r p; [ "$p" = "it's \$ecret" ] || { echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }` + "\n" + run, "it's $ecret", "yes\n", "", 3},
 		{"wrong password", `[ "$1" = -S ] && { echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }; exit 1` + "\n", "no", "", "incorrect password", 2},
 		{"no sudo", "", "", "", "no sudo", 0},
 	} {
@@ -347,11 +347,14 @@ func FuzzParse(f *testing.F) {
 	}
 	for i := range uint8(len(kinds())) {
 		f.Add([]byte(n+" S 3\na\tb\tc 1 2\n"+n+" X\nx: Permission denied\n"+n+" E 0\n"), i)
+		f.Add([]byte(n+" S 6\n==> "+salted(n)+"x <==\na\n==> "+salted(n)+"y <==\nb\n"+n+" X\n\n"+n+" E 0 1.0 2.0\n"+
+			n+" S 7\n=a\n\n-\n\n0 2 0\nab1 0 99\n"+n+" X\nls: cannot access '/x': Permission denied\n"+n+" E 0\n"), i)
 	}
 	f.Fuzz(func(t *testing.T, out []byte, kind uint8) {
 		qs := []Question{{Kind: File, Args: []string{"/x"}}, {Kind: Exec, Args: []string{"x"}}, {Kind: Stat, Args: []string{"/x"}}, {Kind: kinds()[int(kind)%len(kinds())], Args: []string{"/x"}}}
+		qs = append(qs, Question{Kind: File, Args: []string{"/y"}}, Question{Kind: qs[3].Kind, Args: []string{"/y"}})
 		as := parse(n, qs, out, nil)
-		ends := bytes.Count(out, []byte("\n"+n+" E "))
+		ends := 2 * bytes.Count(out, []byte("\n"+n+" E ")) // a joint section answers two here
 		for i, a := range as {
 			if a.State == "" || (a.State == Unknown) != (a.Err != nil) {
 				t.Fatalf("answer %d: %+v", i, a)

@@ -62,6 +62,10 @@ type Wanted struct {
 	Cann        string   `yaml:"cann,omitempty"`
 	Chip        string   `yaml:"chip,omitempty"` // as in package names
 	Engine      string   `yaml:"engine,omitempty"`
+	Version     string   `yaml:"engine_version,omitempty"`
+	Image       string   `yaml:"image,omitempty"`     // container image, or its tag
+	RankTable   string   `yaml:"ranktable,omitempty"` // path on the host
+	Peers       []string `yaml:"peers,omitempty"`     // NPU addresses of other hosts
 	Cards       int      `yaml:"cards,omitempty"`
 	Devices     []int    `yaml:"devices,omitempty"` // logic ids
 	Nodes       int      `yaml:"nodes,omitempty"`
@@ -111,6 +115,7 @@ type ExactAnswer struct {
 	StdoutBase64 string `yaml:"stdout_base64,omitempty"`
 	StderrBase64 string `yaml:"stderr_base64,omitempty"`
 	Exit         int    `yaml:"exit"`
+	WallMS       int    `yaml:"wall_ms,omitempty"` // how long it took
 }
 
 // Verdict is what a correct preflight says of a fixture.

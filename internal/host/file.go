@@ -54,6 +54,13 @@ func mode(perm fs.FileMode) string { return strconv.FormatUint(uint64(perm.Perm(
 // ErrUpload: what lies on the host is not what was sent.
 var ErrUpload = errors.New("the file on the host differs from the one sent")
 
+// Summed is a source that knows its sha256 (hex), so that Upload need not read
+// it once more for every host. A wrong one is found out there.
+type Summed interface {
+	io.ReaderAt
+	Sum() string
+}
+
 // Upload brings size bytes of src to the file name on h, with sha256 on both
 // sides and a rename at the end. What an earlier try has left beside name is
 // kept as far as it is right, and a file that is there already is not sent
@@ -62,7 +69,7 @@ func Upload(ctx context.Context, h Host, src io.ReaderAt, size int64, name strin
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	want, err := sum(ctx, src, size)
+	want, err := sumOf(ctx, src, size)
 	if err != nil {
 		return err
 	}
@@ -71,10 +78,12 @@ func Upload(ctx context.Context, h Host, src io.ReaderAt, size int64, name strin
 	if err != nil {
 		return err
 	}
-	progress(max(at, 0))
+	if at < 0 {
+		part, at = name, size
+	}
+	progress(at)
 	switch {
-	case at < 0:
-		part = name
+	case part == name:
 	case at < size || size == 0:
 		_, err = sh(ctx, h, "append.sh", &told{io.NewSectionReader(src, at, size-at), at, progress}, part, strconv.FormatInt(at, 10))
 		if err != nil {
@@ -90,6 +99,13 @@ func Upload(ctx context.Context, h Host, src io.ReaderAt, size int64, name strin
 	}
 	progress(size)
 	return nil
+}
+
+func sumOf(ctx context.Context, src io.ReaderAt, size int64) (string, error) {
+	if s, ok := src.(Summed); ok && len(s.Sum()) == hex.EncodedLen(sha256.Size) {
+		return s.Sum(), nil
+	}
+	return sum(ctx, src, size)
 }
 
 // resume asks what is on the host: -1 = the whole file under its own name, else

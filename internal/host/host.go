@@ -15,7 +15,8 @@ import (
 // Run returns an error only when the question could not be put (no session, no
 // such command, cancelled); a command that ran and said no is a Result with a
 // non-zero Exit. Ask puts many questions in one round trip and never fails as a
-// whole: what could not be asked is an Unknown answer that says why.
+// whole: what could not be asked is an Unknown answer that says why. Commands
+// are asked in their order, other questions at any time.
 type Host interface {
 	String() string // as the user named it: local, root@npu01, replay:FILE
 	Ask(ctx context.Context, qs []Question) []Answer
@@ -119,5 +120,5 @@ type Answer struct {
 	State State
 	Result
 	Err  error         // why it is Unknown
-	Took time.Duration // of a command, where it was measured; 0: it was not
+	Took time.Duration // of a command, in steps of 10 ms and at least 1 ms on a live host; 0: it was not measured
 }

@@ -103,6 +103,11 @@ func (r *Recorder) YAML(o RecordOptions) ([]byte, error) {
 	clean := scrub(taken, o.Masks)
 	d := &Description{World: Open, Target: o.Wanted}
 	d.Target.User, d.Target.InstallPath = clean(d.Target.User), clean(d.Target.InstallPath)
+	d.Target.RankTable, d.Target.Image = clean(d.Target.RankTable), clean(d.Target.Image)
+	d.Target.Peers = slices.Clone(d.Target.Peers)
+	for i := range d.Target.Peers {
+		d.Target.Peers[i] = clean(d.Target.Peers[i])
+	}
 	for _, x := range taken {
 		d.project(x)
 	}
@@ -126,7 +131,9 @@ func (r *Recorder) YAML(o RecordOptions) ([]byte, error) {
 			if d.Answers == nil {
 				d.Answers = map[string]ExactAnswer{}
 			}
-			d.Answers[questionLine(x.q)] = exact(x.a.Result)
+			e := exact(x.a.Result)
+			e.WallMS = wallMS(x)
+			d.Answers[questionLine(x.q)] = e
 		}
 	}
 	return nil, errors.New("recording: not reached")
@@ -278,8 +285,12 @@ func (d *Description) projectCommand(x exchange) {
 		words = append(append(words, "env"), x.q.Env...)
 	}
 	words = append(words, x.q.Args...)
-	put(&d.Commands, lineOfWords(words), Output{Stdout: string(r.Stdout), Stderr: string(r.Stderr), Exit: r.Exit})
+	put(&d.Commands, lineOfWords(words), Output{Stdout: string(r.Stdout), Stderr: string(r.Stderr), Exit: r.Exit, WallMS: wallMS(x)})
 }
+
+// wallMS is how long a command took. One that answered did so within its time
+// limit, whatever the clocks add.
+func wallMS(x exchange) int { return int(min(x.a.Took, x.q.limit()).Milliseconds()) }
 
 // projectKnown writes the normal form of a kind as plain values. A form it
 // cannot read is left out: then it is kept as it came.

@@ -170,7 +170,7 @@ func (h *replay) answer(q Question) Answer {
 		if err != nil {
 			return unknown(err)
 		}
-		return Answer{State: Known, Result: r}
+		return Answer{State: Known, Result: r, Took: time.Duration(a.WallMS) * time.Millisecond}
 	}
 	if why, ok := h.d.Unknown[line]; ok {
 		return unknown(recalled(why))

@@ -13,10 +13,10 @@ import (
 
 var errForm = errors.New("an answer nobody understands")
 
-// shapeStat reads "hexmode uid gid size mtime owner group path", tab-separated.
-func shapeStat(q Question, stdout, stderr string) (string, error) {
-	var b strings.Builder
-	seen := map[string]bool{}
+// statLines reads "hexmode uid gid size mtime owner group path", tab-separated,
+// and gives the line of each path.
+func statLines(paths []string, stdout, stderr string) (map[string]string, error) {
+	at := map[string]string{}
 	for _, l := range lines(stdout) {
 		f := strings.SplitN(l, "\t", 8)
 		if len(f) != 8 {
@@ -26,26 +26,24 @@ func shapeStat(q Question, stdout, stderr string) (string, error) {
 		if err != nil {
 			continue
 		}
-		seen[f[7]] = true
-		fmt.Fprintf(&b, "%s %c %04o %s %s %s %s %s %s\n", f[7], fileType(mode), mode&0o7777, word(f[5]), word(f[6]), f[1], f[2], f[3], f[4])
+		at[f[7]] = fmt.Sprintf("%s %c %04o %s %s %s %s %s %s\n", f[7], fileType(mode), mode&0o7777, word(f[5]), word(f[6]), f[1], f[2], f[3], f[4])
 	}
 	for _, l := range lines(stderr) {
 		if strings.Contains(l, "No such file") || strings.Contains(l, "Not a directory") {
 			continue
 		}
 		path := ""
-		for _, p := range q.Args { // the longest: /dev/x stands in /dev/x2 too
-			if !seen[p] && len(p) > len(path) && strings.Contains(l, p) {
+		for _, p := range paths { // the longest: /dev/x stands in /dev/x2 too
+			if at[p] == "" && len(p) > len(path) && strings.Contains(l, p) {
 				path = p
 			}
 		}
 		if path == "" {
-			return "", classify([]byte(l))
+			return nil, classify([]byte(l))
 		}
-		seen[path] = true
-		fmt.Fprintf(&b, "%s ? ? ? ? ? ? ? ?\n", path)
+		at[path] = path + " ? ? ? ? ? ? ? ?\n"
 	}
-	return b.String(), nil
+	return at, nil
 }
 
 // fileType is the letter of the file type bits of a mode (inode(7)).
@@ -90,10 +88,8 @@ func shapeNodes(_ Question, stdout, _ string) (string, error) {
 	return b.String(), nil
 }
 
-// shapeDisk reads df -Pk, df -Pi and /proc/mounts.
-func shapeDisk(_ Question, stdout, _ string) (string, error) {
-	space, rest, _ := strings.Cut(stdout, "\ninodes\n")
-	inodes, mounts, _ := strings.Cut("\n"+rest, "\nmounts\n")
+// diskOf reads a line of df -Pk, one of df -Pi and /proc/mounts.
+func diskOf(space, inodes, mounts string) (string, error) {
 	kb, mount, ok := dfLine(space)
 	if !ok {
 		return "", fmt.Errorf("%w: %s", errForm, clip(space))
@@ -117,15 +113,10 @@ func shapeDisk(_ Question, stdout, _ string) (string, error) {
 	return b.String(), nil
 }
 
-// dfLine takes total, used, available and the mount point out of the last line
-// of POSIX df. Source and mount point may hold blanks, so the percentage is
+// dfLine takes total, used, available and the mount point out of a line of
+// POSIX df. Source and mount point may hold blanks, so the percentage is
 // looked for: it has the three numbers before it.
-func dfLine(text string) (n [3]string, mount string, ok bool) {
-	all := lines(text)
-	if len(all) == 0 {
-		return n, "", false
-	}
-	l := all[len(all)-1]
+func dfLine(l string) (n [3]string, mount string, ok bool) {
 	f := strings.Fields(l)
 	for i := 4; i < len(f)-1; i++ {
 		if (strings.HasSuffix(f[i], "%") || f[i] == "-") && strings.HasPrefix(f[i+1], "/") && number(f[i-1]) && number(f[i-2]) && number(f[i-3]) {

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +18,8 @@ type form struct {
 	says  bool   // shape can read a failed run too
 	least int    // arguments it needs
 	argv  func(q Question) []string
-	text  string // else: name of a text of forms/, run by sh or python3 with the arguments
+	text  string                    // else: name of a text of forms/, run by sh or python3 with the arguments
+	words func(q Question) []string // else: words of a shell
 	shape func(q Question, stdout, stderr string) (string, error)
 }
 
@@ -27,11 +30,11 @@ var texts embed.FS
 
 var forms = map[Kind]form{
 	File:     {need: "head", gone: true, least: 1, argv: func(q Question) []string { return []string{"head", "-c", "1048577", "--", q.Args[0]} }},
-	Glob:     {least: 1, argv: globArgv},
-	Link:     {gone: true, least: 1, text: "link.sh"},
-	Stat:     {need: "stat", says: true, argv: statArgv, shape: shapeStat},
+	Glob:     {least: 1, words: func(q Question) []string { return globWords("", []Question{q}) }, shape: alone(splitGlobs)},
+	Link:     {gone: true, least: 1, text: "links.sh", shape: alone(splitLinks)},
+	Stat:     {need: "stat", says: true, argv: statArgv, shape: alone(splitStat)},
 	Exec:     {lack: true, least: 1, argv: execArgv},
-	Disk:     {least: 1, text: "disk.sh", shape: shapeDisk},
+	Disk:     {least: 1, text: "disks.sh", shape: alone(splitDisks)},
 	Identity: {text: "identity.sh", shape: shapeIdentity},
 	Limits:   {argv: func(Question) []string { return []string{"cat", "/proc/self/limits"} }, shape: shapeLimits},
 	Tools:    {text: "tools.sh"},
@@ -75,26 +78,41 @@ func phrase(q Question) (call, error) {
 	if c.need == "" {
 		c.need = "sh"
 	}
-	if f.argv != nil {
+	switch {
+	case f.argv != nil:
 		c.words = quoteAll(f.argv(q))
-	} else {
-		text, err := texts.ReadFile("forms/" + f.text)
-		if err != nil {
-			return call{}, err
-		}
-		argv := []string{"sh", "-c", string(text), "sh"}
-		if strings.HasSuffix(f.text, ".py") {
-			argv = []string{"python3", "-c", string(text)}
-		}
-		c.words = quoteAll(append(argv, q.Args...))
+	case f.words != nil:
+		c.words = f.words(q)
+	case strings.HasSuffix(f.text, ".py"):
+		c.words = append([]string{"python3", "-c", formWord(f.text)}, quoteAll(q.Args)...)
+	default:
+		c.words = append([]string{"sh", "-c", formWord(f.text), "sh"}, quoteAll(q.Args)...)
 	}
 	switch {
 	case q.Kind == Exec:
 		c.need = q.Args[0]
 	case q.Kind == Env && len(q.Args) == 0:
-		c.words[len(c.words)-1] = `"/proc/$$/environ"` // as the login shell was started, before our PATH
+		c.words[len(c.words)-1] = `"/proc/$asc_P/environ"` // as the login shell was started, before our PATH
 	}
 	return c, nil
+}
+
+// formWord is a text of forms/ as a word of a shell: a variable, so that the
+// program holds each text once. formTexts sets those a program uses.
+func formWord(name string) string { return `"$` + formVar(name) + `"` }
+
+func formVar(name string) string { return "asc_form_" + strings.TrimSuffix(name, path.Ext(name)) }
+
+func formTexts(program string) string {
+	var b strings.Builder
+	list, _ := texts.ReadDir("forms") // embedded: neither this nor a read can fail
+	for _, f := range list {
+		if strings.Contains(program, formWord(f.Name())) {
+			text, _ := texts.ReadFile("forms/" + f.Name())
+			fmt.Fprintf(&b, "%s=%s\n", formVar(f.Name()), quote(string(text)))
+		}
+	}
+	return b.String()
 }
 
 func execArgv(q Question) []string {
@@ -120,10 +138,36 @@ func statArgv(q Question) []string {
 	return append([]string{"stat", "-c", "%f\t%u\t%g\t%s\t%Y\t%U\t%G\t%n", "--"}, q.Args...)
 }
 
-// globArgv leaves * ? and [...] to the shell and quotes the rest.
-func globArgv(q Question) []string {
+// globWords lists what matches each pattern, with * ? and [...] left to the
+// shell and the rest quoted.
+func globWords(_ string, qs []Question) []string {
 	var b strings.Builder
-	pattern := q.Args[0]
+	words := []string{"sh", "-c", "", "sh"}
+	for _, q := range qs {
+		dir := quote(globDir(q))
+		fmt.Fprintf(&b, "c %s\nfor f in %s; do g; done; echo\n", dir, globPattern(q.Args[0]))
+		if !slices.Contains(words[4:], dir) {
+			words = append(words, dir)
+		}
+	}
+	words[2] = formWord("globs.sh") + quote(b.String())
+	return words
+}
+
+// globDir is the part of a pattern before the first wildcard.
+func globDir(q Question) string {
+	plain := q.Args[0]
+	if i := strings.IndexAny(plain, "*?["); i >= 0 {
+		plain = plain[:i]
+	}
+	if i := strings.LastIndexByte(plain, '/'); i >= 0 {
+		return plain[:i+1]
+	}
+	return "."
+}
+
+func globPattern(pattern string) string {
+	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; c {
 		case '*', '?':
@@ -139,18 +183,7 @@ func globArgv(q Question) []string {
 			b.WriteString(quote(string([]byte{c})))
 		}
 	}
-	dir := "."
-	if i := strings.IndexAny(pattern, "*?["); i >= 0 {
-		pattern = pattern[:i]
-	}
-	if i := strings.LastIndexByte(pattern, '/'); i >= 0 {
-		dir = pattern[:i+1]
-	}
-	list, err := texts.ReadFile("forms/glob.sh")
-	if err != nil {
-		return []string{"false"}
-	}
-	return []string{"sh", "-c", strings.Replace(string(list), "PATTERN", b.String(), 1), "sh", dir}
+	return b.String()
 }
 
 // class gives the length of a bracket expression of plain letters, digits and

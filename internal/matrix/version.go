@@ -152,7 +152,7 @@ func (s *scan) after(text string) (int64, bool) {
 // rcBelow makes RC1 < RC2 < .0 in the third place of a version.
 const rcBelow = -1000
 
-// third reads X.Y.RCn or X.Y.Z.
+// three reads X.Y.RCn or X.Y.Z.
 func (s *scan) three() (x, y, z int64, ok bool) {
 	if x, ok = s.num(); !ok {
 		return

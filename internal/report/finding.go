@@ -37,7 +37,8 @@ type Finding struct {
 	Text     Text       `json:"text"`              // true when all is well; the status says whether it holds
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Fix      Text       `json:"fix,omitzero"`
-	Run      string     `json:"run,omitempty"` // one command that can be pasted
+	Run      string     `json:"run,omitempty"`     // one command that can be pasted
+	Ignored  bool       `json:"ignored,omitempty"` // failed, and a person asked to take that as a warning
 }
 
 // Root tells a cause from its consequences. Screens and counts show roots and

@@ -5,6 +5,15 @@ import "slices"
 // Meant suggests the known word that is nearest to a misspelt one, as the end
 // of a sentence; it is empty when none is near. The order of known is lost.
 func Meant(word string, known []string) Text {
+	if best := Nearest(word, known); best != "" {
+		return T(", did you mean %s", "，是否应为 %s", best)
+	}
+	return Text{}
+}
+
+// Nearest gives the known word that is nearest to a misspelt one, empty when
+// none is near. The order of known is lost.
+func Nearest(word string, known []string) string {
 	slices.Sort(known)
 	best, least := "", max(2, len(word)/3+1)
 	for _, k := range known {
@@ -12,10 +21,7 @@ func Meant(word string, known []string) Text {
 			best, least = k, d
 		}
 	}
-	if best == "" {
-		return Text{}
-	}
-	return T(", did you mean %s", "，是否应为 %s", best)
+	return best
 }
 
 // distance counts the letters to insert, drop, change or swap with their

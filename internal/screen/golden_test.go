@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func examples() map[string]Document {
 	failed := level
 	failed.Errors, failed.ErrorKinds, failed.FirstError, failed.Accuracy, failed.MeanBatch = 3, map[string]int{"http_429": 2, "timeout": 1}, "429 Too Many Requests", nil, nil
 	dev := bench.Device{Kind: "cpu", Name: "ONNX Runtime 1.32.0"}
-	return map[string]Document{
+	all := map[string]Document{
 		"version": Version{Envelope: report.Envelope{Tool: report.Tool{Name: "ascendctl", Version: "1.0.0", Commit: "abc1234"}}, Go: "go1.26", OS: "linux", Arch: "arm64", Cgo: true,
 			ONNXRuntime: Library{true, "/lib/libonnxruntime.so.1.32.0", "cache", "1.32.0"}, Data: []Data{{"packages.yaml", "2026-11-30", "embedded"}}},
 		"version-bare": Version{Envelope: report.Envelope{Tool: report.Tool{Name: "ascendctl", Version: "1.0.0"}}, Go: "go1.26", OS: "darwin", Arch: "arm64"},
@@ -48,6 +49,8 @@ func examples() map[string]Document {
 			Ops:          map[string]int{"Conv": 12, "Relu": 11, "Add": 5, "A": 1, "B": 1, "C": 1, "D": 1, "E": 1, "F": 1, "G": 1, "H": 1, "I": 1},
 			Initializers: model.Initializers{Count: 24, Bytes: 4 << 20}, Inputs: []model.Port{port("x", n, c), {Name: "s", Type: "sequence", Full: "sequence(INT64)"}},
 			Outputs: []model.Port{{Name: "y", DType: ascend.Int64, Dims: []model.Dim{{Value: 2048}}, Bytes: &size}}}},
+		"inspect-om":       Inspect{Model: inspectedOM(false)},
+		"inspect-om-bare":  Inspect{Model: inspectedOM(true)},
 		"serve":            Serve{URL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", ReadyMS: 778, Models: []ServeModel{served}, Drain: 30},
 		"serve-open-alone": Serve{URL: "http://127.0.0.1:8000", Listen: "0.0.0.0:8000", Open: true, ReadyMS: 3900, Models: []ServeModel{alone}, Drain: 1.5},
 		"serve-simulated":  Serve{URL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", ReadyMS: 5, Models: []ServeModel{simulated}, Drain: 30},
@@ -85,6 +88,28 @@ func examples() map[string]Document {
 		"npu-smi-failed":     NPUSmi{NPUSmi: facts.NPUSmi{Kind: facts.SmiFailed, Failure: &facts.SmiFailure{Error: facts.SmiDCMIInit, Line: "dcmi module initialize failed. ret is -8005", Cause: report.T("the driver did not answer", "驱动没有应答")}}},
 		"fetch-plan-nothing": Fetch{Plan: &hub.Planned{File: "/c/libonnxruntime.so.1.32.0", Already: true}},
 	}
+	maps.Copy(all, chosen())
+	return all
+}
+
+// inspectedOM is an .om with gears as ATC of CANN 8 leaves it, or one of an
+// unknown shape of which little is recorded.
+func inspectedOM(bare bool) model.Model {
+	n := func(n int64) *int64 { return &n }
+	open := []model.Dim{{Value: -1}, {Value: 3}, {Value: 224}, {Value: 224}}
+	m := model.Model{Kind: model.KindOM, File: "net.om", Bytes: 5 << 20, Graph: "net", Nodes: 3, Ops: map[string]int{"Data": 2, "NetOutput": 1},
+		Container: &model.OM{Header: "0x20000000", Dynamic: bare, External: bare},
+		Inputs:    []model.Port{{Name: "x", DType: ascend.Float, Word: "FLOAT", Dims: open, Layout: "NCHW"}},
+		Outputs:   []model.Port{{Name: "y:0", Word: "HIFLOAT8", Dims: nil, Layout: "ND"}}, Compiled: &model.Compiled{}}
+	if bare {
+		return m
+	}
+	m.Inputs[0].Bytes, m.Inputs[0].Padded = n(4816896), n(4816928)
+	m.Inputs = append(m.Inputs, model.Port{Name: "ascend_mbatch_shape_data", DType: ascend.Int32, Word: "INT32", Dims: []model.Dim{{Value: 1}}, Bytes: n(4), Layout: "ND", Gear: true})
+	m.Compiled = &model.Compiled{Chip: "Ascend310P3", Compiler: model.Compiler{ATC: "7.6.0.1.220", CANN: "8.0.0", Framework: "Onnx", Host: "linux/aarch64", Streams: n(2), Events: n(1)},
+		Memory: model.Memory{Work: n(6014464), Weight: 386560}, Gears: model.Gears{Kind: model.GearBatch, Values: [][]int64{{1}, {8}}},
+		Command: model.Command{Present: true, Line: "atc --framework=5 --soc_version=Ascend310P3", Hidden: []string{"model", "output"}}}
+	return m
 }
 
 var refused = report.T("connection refused (port 22)", "连接被拒绝（端口 22）")

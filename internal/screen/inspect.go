@@ -22,6 +22,10 @@ const most = 10
 
 // Show writes the document for people.
 func (d Inspect) Show(o *ui.Out) {
+	if om, ok := d.Container.(*model.OM); ok {
+		d.showOM(o, om)
+		return
+	}
 	c, _ := d.Container.(*model.ONNX)
 	o.Print("%s  ONNX IR %d, %s, %s\n", o.Bold(d.File), c.IR, opsets(c.Opsets), ui.Bytes(d.Bytes))
 	o.Pairs(2, []ui.Pair{

@@ -14,9 +14,11 @@ import (
 // Preflight says what is wrong on hosts.
 type Preflight struct {
 	report.Envelope
-	Hosts []PreflightHost `json:"hosts"`
+	Hosts []PreflightHost  `json:"hosts"`
+	Fleet []report.Finding `json:"fleet,omitempty"` // what the hosts are to each other; only for several
 
 	Verbose bool `json:"-"` // passed, skipped and folded findings too
+	Strict  bool `json:"-"` // warnings fail too: JUnit must say so
 }
 
 // PreflightHost is the verdict on one host.
@@ -48,6 +50,23 @@ func (d Preflight) Show(o *ui.Out) {
 	}
 	if len(d.Hosts) > 1 || d.Hosts[0].Error != nil {
 		d.table(o)
+	}
+	d.across(o)
+}
+
+// across says what differs between the hosts.
+func (d Preflight) across(o *ui.Out) {
+	said := false
+	for _, f := range d.Fleet {
+		if f.Status != report.Warn && f.Status != report.Fail && !d.Verbose {
+			continue
+		}
+		if !said {
+			o.Print("\n")
+			o.Say(report.T("Across the hosts", "主机之间"))
+			said = true
+		}
+		finding(o, f, nil)
 	}
 }
 
@@ -126,6 +145,9 @@ func finding(o *ui.Out, f report.Finding, explains []string) {
 			seen = report.T("      seen  %s: %s, wanted %s", "      依据  %s：%s，应为 %s", cut(e.Source, 80), cut(e.Seen, 160), cut(e.Wanted, 160))
 		}
 		o.Say(seen)
+	}
+	if f.Ignored {
+		o.Say(report.T("      failed, taken as a warning (--ignore)", "      未通过，按警告处理（--ignore）"))
 	}
 	if len(f.Because) > 0 {
 		o.Say(report.T("      because of %s", "      由 %s 引起", strings.Join(f.Because, " ")))

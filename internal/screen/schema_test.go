@@ -110,7 +110,11 @@ var special = map[reflect.Type]map[string]any{
 	reflect.TypeFor[model.Recorded](): {"type": []string{"string", "null"}},
 	reflect.TypeFor[model.Dim]():      {"type": []string{"integer", "string"}},
 	reflect.TypeFor[facts.Limit]():    {"type": []string{"integer", "string", "null"}},
+	reflect.TypeFor[model.Gears]():    {"type": []string{"string", "object"}},
 }
+
+// containers are what the container of a model can be.
+var containers = []reflect.Type{reflect.TypeFor[model.ONNX](), reflect.TypeFor[model.OM]()}
 
 // document is the schema of a whole answer; structs below it stand in $defs.
 func document(title string, t reflect.Type) map[string]any {
@@ -125,8 +129,12 @@ func schemaOf(t reflect.Type, defs map[string]any) map[string]any {
 	if s, ok := special[t]; ok {
 		return s
 	}
-	if t == reflect.TypeFor[model.Container]() { // one kind today
-		t = reflect.TypeFor[model.ONNX]()
+	if t == reflect.TypeFor[model.Container]() {
+		var all []any
+		for _, c := range containers {
+			all = append(all, schemaOf(c, defs))
+		}
+		return map[string]any{"anyOf": all}
 	}
 	if t == reflect.TypeOf(time.Time{}) {
 		return map[string]any{"type": "string", "format": "date-time"}
@@ -189,6 +197,8 @@ func each(t reflect.Type, visit func(f reflect.StructField, key string, optional
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case tag == "-" || !f.IsExported():
+		case f.Anonymous && tag == "" && f.Type.Kind() == reflect.Pointer: // all of it or nothing
+			each(f.Type.Elem(), func(f reflect.StructField, key string, _ bool) { visit(f, key, true) })
 		case f.Anonymous && tag == "":
 			each(f.Type, visit)
 		default:
@@ -226,6 +236,11 @@ func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string,
 			}
 			rows(b, doc, inner, prefix+key+suffix, seen)
 		}
+		if f.Type == reflect.TypeFor[model.Container]() {
+			for _, c := range containers {
+				rows(b, doc, c, prefix+key+"("+strings.ToLower(c.Name())+").", seen)
+			}
+		}
 	})
 }
 
@@ -234,9 +249,13 @@ func rows(b *bytes.Buffer, doc map[string]string, t reflect.Type, prefix string,
 func fieldOwner(t reflect.Type, f reflect.StructField) string {
 	for i := range t.NumField() {
 		e := t.Field(i)
-		if e.Anonymous && e.Type.Kind() == reflect.Struct {
-			if _, ok := e.Type.FieldByName(f.Name); ok {
-				return fieldOwner(e.Type, f)
+		inner := e.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if e.Anonymous && inner.Kind() == reflect.Struct {
+			if _, ok := inner.FieldByName(f.Name); ok {
+				return fieldOwner(inner, f)
 			}
 		}
 	}
@@ -256,8 +275,10 @@ func describe(t reflect.Type) (kind string, inner reflect.Type) {
 		return "string or null", nil
 	case t == reflect.TypeFor[facts.Limit]():
 		return "integer or \"unlimited\"", nil
+	case t == reflect.TypeFor[model.Gears]():
+		return "\"none\" or object", nil
 	case t == reflect.TypeFor[model.Container]():
-		return "object", reflect.TypeFor[model.ONNX]()
+		return "object", nil
 	case t.Kind() == reflect.Pointer:
 		kind, inner = describe(t.Elem())
 		return kind + " or null", inner

@@ -40,6 +40,13 @@ func Kinds() []Kind {
 		{"top/v1", "ascendctl top -o json", Top{}},
 		{"preflight/v1", "ascendctl preflight -o json", Preflight{}},
 		{"checks/v1", "ascendctl list checks -o json", Checks{}},
+		{"compat/v1", "ascendctl compat check KEY=VALUE -o json", Compat{}},
+		{"compat-suggest/v1", "ascendctl compat suggest KEY=VALUE -o json", Suggest{}},
+		{"compat-list/v1", "ascendctl compat list -o json", CompatList{}},
+		{"compat-lint/v1", "ascendctl compat lint -o json", CompatLint{}},
+		{"compat-diff/v1", "ascendctl compat diff A B -o json", CompatDiff{}},
+		{"env/v1", "ascendctl env -o json", Env{}},
+		{"explain/v1", "ascendctl explain CODE -o json", Explain{}},
 		{"fetch/v1", "ascendctl data fetch onnxruntime -o json", Fetch{}},
 	}
 }
@@ -55,6 +62,10 @@ func Write(format string, w io.Writer, o *ui.Out, d Document) error {
 		return e.Encode(d)
 	case "yaml":
 		return writeYAML(w, d)
+	case "junit":
+		if j, ok := d.(interface{ JUnit(report.Lang) JUnit }); ok {
+			return writeJUnit(w, j.JUnit(o.Lang()))
+		}
 	}
 	d.Show(o)
 	return nil
