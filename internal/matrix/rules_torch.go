@@ -357,7 +357,10 @@ func (s *stack) wheelGlibc(have Version) judged {
 func glibcLevel(file string, row *book.Row, level string, have Version) judged {
 	want := parsePattern(Opaque, level)
 	j := judged{answer: evidence(row), file: file, row: row, text: report.T("glibc %s, wanted %s", "glibc %s，要求 %s", have.Text, level)}
-	if have.before(want.v) && j.answer == Supported {
+	switch {
+	case j.answer != Supported:
+		j.text = suspected(row, j.text)
+	case have.before(want.v):
 		j.answer = Unsupported
 	}
 	return j

@@ -25,7 +25,7 @@ type Advice struct {
 
 // Suggestion is a whole stack that the matrix answers for.
 type Suggestion struct {
-	Kind    string        `json:"kind"`    // least_change: for the wanted version; newest, newest_rc: the newest engine for what is hard to change
+	Kind    string        `json:"kind"`    // least_change: for the wanted version; newest, newest_rc: the newest engine for what is hard to change; new_driver: where no supported stack takes the present driver
 	Engine  string        `json:"engine"`  // the part that was looked for
 	Row     string        `json:"row"`     // the row the stack is taken from
 	Keep    []string      `json:"keep"`    // parts that stay, what is hard to change first
@@ -81,7 +81,13 @@ func (m *Matrix) Suggest(a Ask) (Advice, error) {
 			out.None = s.why(version)
 		}
 	}
-	for _, best := range s.newest() {
+	rest := s.newest()
+	if !slices.ContainsFunc(slices.Concat(out.Suggestions, rest), func(o Suggestion) bool { return o.Verdict.Verdict == Supported }) {
+		if better := s.newDriver(); len(better) > 0 {
+			rest = better // guesses about a driver that nobody promises anything for would only distract
+		}
+	}
+	for _, best := range rest {
 		if !slices.ContainsFunc(out.Suggestions, func(o Suggestion) bool { return maps.Equal(o.Parts, best.Parts) }) {
 			out.Suggestions = append(out.Suggestions, best)
 		}
@@ -151,6 +157,34 @@ func (s *suggester) newest() (out []Suggestion) {
 		out = append(out, all[0])
 	}
 	return out
+}
+
+// newDriver gives the stack with the least change beside a newer driver, for a
+// host whose driver no supported stack takes; none where the driver must stay.
+func (s *suggester) newDriver() []Suggestion {
+	if s.a.Have["driver"] == "" || slices.Contains(s.a.Fixed, "driver") {
+		return nil
+	}
+	all := slices.DeleteFunc(s.build(func(Version) bool { return true }, true), func(c Suggestion) bool {
+		return c.Verdict.Verdict != Supported || s.same("driver", c.Parts["driver"], s.a.Have["driver"])
+	})
+	slices.SortStableFunc(all, func(a, b Suggestion) int {
+		return cmp.Or(slices.Compare(a.cost[:2], b.cost[:2]), prefer(a.final, b.final), newest(a.v, b.v), slices.Compare(a.cost, b.cost))
+	})
+	for i := range all {
+		all[i].Kind = "new_driver"
+	}
+	return all[:min(1, len(all))]
+}
+
+func prefer(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // blame keeps why the newest refused offer was refused.
@@ -311,7 +345,7 @@ func (s *suggester) python(p Parts) string {
 
 // effort is how hard a part is to change, in places of the cost: driver, CANN,
 // Python, the rest.
-var effort = map[string]int{"driver": 0, "firmware": 0, "cann": 1, "nnal": 1, "ops_package": 1, "python": 2}
+var effort = map[string]int{"driver": 0, "cann": 1, "nnal": 1, "ops_package": 1, "python": 2}
 
 // compare says what stays and what changes, and counts the cost.
 func (s *suggester) compare(c *Suggestion) {
@@ -325,6 +359,9 @@ func (s *suggester) compare(c *Suggestion) {
 			c.Keep = append(c.Keep, name)
 		default:
 			c.Change = append(c.Change, Change{name, have, to})
+			if name == "firmware" { // comes with the driver
+				continue
+			}
 			at, ok := effort[name]
 			if !ok {
 				at = 3

@@ -41,6 +41,9 @@ func TestSuggestions(t *testing.T) {
 			"least_change vllm_ascend/0.23.0 supported matched: driver=26.0.RC1 cann=9.1.0 python=3.12 torch=2.10.0 torch_npu=2.10.0.post4 triton_ascend=3.2.2 vllm=0.23.0 vllm_ascend=0.23.0", "newest", "newest_rc"}},
 		"a driver that a provider looks after stays": {ask: matrix.Ask{Have: matrix.Parts{"chip": "A2", "driver": "24.1.0"}, Want: matrix.Parts{"vllm_ascend": "0.23.0"}, Fixed: []string{"driver", "firmware"}},
 			want: []string{"newest vllm_ascend/0.9.1", "newest_rc vllm_ascend/0.11.0rc0"}, none: "vllm_ascend 0.23.0 has no stack on driver 24.1.0, which must stay"},
+		"a driver that nothing takes goes, the CANN stays": {ask: matrix.Ask{Have: matrix.Parts{"chip": "A2", "driver": "23.0.RC2", "firmware": "6.4.0.4.220", "cann": "8.2.RC1", "python": "3.10"}}, want: []string{
+			"new_driver vllm_ascend/0.9.1 supported matched: driver=25.2.0 firmware=7.7.0.6.236 torch=2.5.1 torch_npu=2.5.1.post1 vllm=0.9.1 vllm_ascend=0.9.1"}},
+		"a driver that nothing takes and that must stay": {ask: matrix.Ask{Have: matrix.Parts{"chip": "A2", "driver": "23.0.RC2", "cann": "8.2.RC1"}, Fixed: []string{"driver"}}, want: []string{"newest vllm_ascend/0.18.0 unknown"}},
 		"no triton on 310P": {ask: matrix.Ask{Have: matrix.Parts{"chip": "310P3", "driver": "25.5.2"}, Want: matrix.Parts{"vllm_ascend": "0.20.2rc1"}}, want: []string{
 			"least_change vllm_ascend/0.20.2rc1 supported tested: cann=9.1.0-beta.1 python=3.11 torch=2.10.0 torch_npu=2.10.0 vllm=0.20.2 vllm_ascend=0.20.2rc1", "newest", "newest_rc"}},
 		"no engine for the chip": {ask: matrix.Ask{Have: matrix.Parts{"chip": "A1", "driver": "25.2.0"}}, none: "vllm_ascend does not run on A1"},
@@ -149,7 +152,7 @@ func TestEverySuggestionResolves(t *testing.T) {
 					r.Fatalf("%s was fixed at %s: %s", part, have[part], brief(s))
 				}
 			}
-			if s.Kind != "least_change" && have["driver"] != "" && s.Parts["driver"] != have["driver"] {
+			if s.Kind != "least_change" && s.Kind != "new_driver" && have["driver"] != "" && s.Parts["driver"] != have["driver"] {
 				r.Fatalf("%s replaces driver %s", brief(s), have["driver"])
 			}
 			was, _ := matrix.Parse(matrix.HDK, have["driver"])

@@ -55,6 +55,7 @@ func (d Suggest) Show(o *ui.Out) {
 // kinds of suggestions in words.
 var kinds = map[string]report.Text{
 	"least_change": {En: "least change for the wanted version", Zh: "达到所需版本的最小变更"},
+	"new_driver":   {En: "no supported stack takes the present driver: least change with a newer one", Zh: "没有支持现有驱动的组合：更换驱动的最小变更"},
 	"newest":       {En: "newest release that fits", Zh: "可用的最新正式版"},
 	"newest_rc":    {En: "newest release candidate that fits", Zh: "可用的最新候选版"},
 }
