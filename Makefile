@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps data docs proof-01 proof-02 clean
+.PHONY: build demo test deps data docs proof-01 proof-02 proof-03 clean
 
 build:
 	@.ci/need go gcc
@@ -35,6 +35,10 @@ proof-01: deps build
 # Figures of looking at hosts, into docs/proof/02.md.
 proof-02: deps
 	@.ci/proof-02
+
+# Figures of the version matrix and of preflight, into docs/proof/03.md.
+proof-03: deps
+	@.ci/proof-03
 
 clean:
 	rm -rf ascendctl dist .cache

@@ -37,7 +37,7 @@ func main() {
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Columns: columns,
 		Getenv:  os.Getenv, Environ: os.Environ(), Now: time.Now, Rand: rand.Reader,
-		Exec: cmd.Exec, LookPath: exec.LookPath, Ask: ask, Self: self,
+		Exec: cmd.Exec, LookPath: exec.LookPath, Hostname: os.Hostname, Ask: ask, Self: self,
 		Build: cmd.Build{Version: version, Commit: commit, Date: date},
 	}, os.Args[1:]))
 }

@@ -33,6 +33,7 @@ type App struct {
 	// Exec and LookPath run and find the tools of this machine (pip, npm).
 	Exec     func(context.Context, hub.Command) (out []byte, exit int, err error)
 	LookPath func(string) (string, error)
+	Hostname func() (string, error)
 	// Ask puts a question to the person at the terminal; without echo what is
 	// typed is not shown. nil: nobody is there.
 	Ask func(ctx context.Context, question string, echo bool) (string, error)

@@ -16,6 +16,7 @@ import (
 // read comes from here, in their language.
 type command struct {
 	use      string // "inspect <FILE>"
+	alias    string // another name, "" = none
 	group    report.Text
 	short    report.Text // one imperative sentence, no full stop
 	long     report.Text
@@ -92,6 +93,9 @@ func (s *session) build(c command) *cobra.Command {
 	}
 	cc.SetHelpFunc(func(cc *cobra.Command, _ []string) { s.help(c, cc) })
 	cc.SetFlagErrorFunc(func(cc *cobra.Command, err error) error { return flagProblem(cc, err) })
+	if c.alias != "" {
+		cc.Aliases = []string{c.alias}
+	}
 	f := &flagSet{FlagSet: cc.Flags(), lang: s.lang, in: flagsWhat}
 	if c.flags != nil {
 		c.flags(f)

@@ -136,13 +136,7 @@ type stack struct {
 	err                 error
 }
 
-// at names the host on a command line; nothing for this machine.
-func (k stack) at() string {
-	if k.host == "" || k.host == "local" {
-		return ""
-	}
-	return " --host " + report.Line(k.host)
-}
+func (k stack) at() string { return at(k.host) }
 
 // line gives the parts of the command line again, as they can be pasted.
 func (k stack) line() string { return partsLine(k.given, matrix.PartNames()) }

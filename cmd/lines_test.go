@@ -24,16 +24,13 @@ func TestShownLinesParse(t *testing.T) {
 			t.Errorf("%s: %s: %v", where, line, err)
 		}
 	}
-	for _, name := range []string{"../README.md", "../docs/README.zh.md", "../docs/guide.md"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(string(data), "\n") {
-			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
-			if m := shown.FindString(strings.TrimPrefix(line, "./")); m != "" {
-				check(name, m)
-			}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, name := range append(pages, "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md") {
+		for _, line := range pageLines(t, name) {
+			check(name, line)
 		}
 	}
 	for _, line := range sourceLines(t) {
@@ -46,6 +43,31 @@ func TestShownLinesParse(t *testing.T) {
 		t.Error("a line that does not exist parses")
 	}
 }
+
+// pageLines are the commands of ours that a page shows: whole lines, and spans
+// of code in a sentence or a cell.
+func pageLines(t *testing.T, name string) (out []string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		parts := []string{strings.TrimPrefix(strings.TrimSpace(line), "$ ")}
+		for _, m := range span.FindAllStringSubmatch(line, -1) {
+			parts = append(parts, strings.TrimPrefix(m[1], `eval "$(`))
+		}
+		for _, p := range parts {
+			if m := shown.FindString(strings.TrimPrefix(p, "./")); m != "" {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// span is code within a line.
+var span = regexp.MustCompile("`([^`]+)`")
 
 // shown is a line of ours up to where the shell takes over.
 var shown = regexp.MustCompile(`^ascendctl [a-z-][^|>&;#()]*`)

@@ -29,6 +29,7 @@ type session struct {
 	log     *logFile
 	secrets *report.Redactor
 	started time.Time
+	args    []string
 	ran     string // "serve", "data fetch"
 	works   bool   // does more than look: its end is logged too
 	flags   globalFlags
@@ -56,7 +57,7 @@ type config struct {
 // newSession decides language and streams before the command line is parsed,
 // because help and the errors of parsing need them too.
 func newSession(a App, args []string) (*session, error) {
-	s := &session{app: a, started: a.Now(), secrets: &report.Redactor{}}
+	s := &session{app: a, args: args, started: a.Now(), secrets: &report.Redactor{}}
 	for _, k := range []string{"ASCENDCTL_SSH_PASSWORD", "ASCENDCTL_SUDO_PASSWORD"} {
 		s.secrets.Add(a.Getenv(k))
 	}

@@ -19,15 +19,31 @@ func BenchmarkVersionStart(b *testing.B) {
 	product, control := filepath.Join(dir, "ascendctl"), filepath.Join(dir, "control")
 	buildFor(b, "..", product)
 	buildFor(b, controlProgram(b), control)
+	pairUp(b, "version", []string{product, "version"}, "control", []string{control})
+}
+
+// BenchmarkCompatStart measures `compat check` of a stack with every part that
+// people pin against `version`: what reading the matrix costs. Bound: 2.
+func BenchmarkCompatStart(b *testing.B) {
+	product := filepath.Join(b.TempDir(), "ascendctl")
+	buildFor(b, "..", product)
+	pairUp(b, "compat", []string{product, "compat", "check", "chip=910B3", "driver=25.5.2", "cann=9.0.0", "torch=2.10.0",
+		"torch_npu=2.10.0", "vllm_ascend=0.20.2rc1", "python=3.11"}, "version", []string{product, "version"})
+}
+
+// pairUp runs two commands in turn, at least 40 times, and reports the median
+// of each in ms and the ratio of the first to the second.
+func pairUp(b *testing.B, name string, argv []string, otherName string, other []string) {
+	b.Helper()
 	var ours, theirs []time.Duration
 	b.ResetTimer()
 	for range max(b.N, 40) {
-		ours = append(ours, startUp(b, product, "version"))
-		theirs = append(theirs, startUp(b, control))
+		ours = append(ours, startUp(b, argv...))
+		theirs = append(theirs, startUp(b, other...))
 	}
 	a, c := median(ours), median(theirs)
-	b.ReportMetric(float64(a.Microseconds())/1000, "version-ms")
-	b.ReportMetric(float64(c.Microseconds())/1000, "control-ms")
+	b.ReportMetric(float64(a.Microseconds())/1000, name+"-ms")
+	b.ReportMetric(float64(c.Microseconds())/1000, otherName+"-ms")
 	b.ReportMetric(float64(a)/float64(c), "ratio")
 	b.ReportMetric(0, "ns/op")
 }

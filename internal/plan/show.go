@@ -127,6 +127,11 @@ func (m *Made) Show() Shown {
 		s.Steps, s.Undo = m.site.open.back(), report.T("an undo is not undone; run the first command again instead", "撤销本身不可撤销；可重新运行原命令")
 		return s
 	}
+	m.showSteps(&s)
+	return s
+}
+
+func (m *Made) showSteps(s *Shown) {
 	for i, st := range m.steps {
 		v := ShownStep{ID: st.ID, Title: st.Title, Keep: m.kept[i], Risk: st.Risk, Root: st.Root, Undo: back(st)}
 		for _, a := range st.Do {
@@ -137,5 +142,15 @@ func (m *Made) Show() Shown {
 		}
 		s.Steps = append(s.Steps, v)
 	}
-	return s
+}
+
+// Draft shows a plan for a host that cannot be asked, such as a recording: no
+// step is known to be done.
+func Draft(host string, p Plan, o Options) (Shown, error) {
+	o = o.filled()
+	steps, err := p.order(o.Redact)
+	m := &Made{plan: p, steps: steps, kept: make([]bool, len(steps)), o: o}
+	s := Shown{Host: host, Name: p.Name, Title: p.Title, Risks: m.risks(), Undo: report.T("all steps can be undone", "所有步骤均可撤销")}
+	m.showSteps(&s)
+	return s, err
 }

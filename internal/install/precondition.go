@@ -1,0 +1,369 @@
+package install
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ascendctl/ascendctl/internal/facts"
+	"github.com/ascendctl/ascendctl/internal/host"
+	"github.com/ascendctl/ascendctl/internal/matrix"
+	"github.com/ascendctl/ascendctl/internal/plan"
+	"github.com/ascendctl/ascendctl/internal/report"
+)
+
+// preconditions look, in facts alone, for what would break the plan in its
+// middle. Each is a finding; one that fails refuses the plan before anything is
+// changed.
+func (j *job) preconditions() {
+	for _, check := range []func() report.Finding{j.knownArch, j.knownSystem, j.rights, j.driverKnown, j.tools, j.headers, j.idle,
+		j.lockFree, j.accountFree, j.leftovers, j.oldForCard, j.pythonFits, j.indexesReached} {
+		j.report(check())
+	}
+	j.rooms()
+}
+
+// report keeps a finding that applies.
+func (j *job) report(f report.Finding) {
+	if f.ID != "" && !slices.ContainsFunc(j.set.Findings, func(o report.Finding) bool { return o.ID == f.ID && o.Status == report.Fail }) {
+		j.set.Findings = append(j.set.Findings, f)
+	}
+}
+
+// finding is one with the status and the evidence it has so far.
+func finding(id string, text report.Text, ok bool, source, seen string) report.Finding {
+	f := report.Finding{ID: id, Status: report.Pass, Severity: report.Error, Text: text}
+	if source != "" {
+		f.Evidence = []report.Evidence{{Source: source, Seen: seen}}
+	}
+	if !ok {
+		f.Status = report.Fail
+	}
+	return f
+}
+
+func (j *job) knownArch() report.Finding {
+	f := finding("install.arch", report.T("the architecture is aarch64 or x86_64", "架构为 aarch64 或 x86_64"),
+		j.arch == "aarch64" || j.arch == "x86_64", cmp.Or(j.f.Arch.Source, "uname -m"), cmp.Or(j.arch, j.f.Arch.Note, "?"))
+	f.Fix = report.T("packages exist for these two only", "只有这两种架构的软件包")
+	return f
+}
+
+func (j *job) knownSystem() report.Finding {
+	if j.SkipOS || j.User {
+		return report.Finding{}
+	}
+	f := finding("install.system", report.T("the package manager of this distribution is known", "已知该发行版的包管理器"), j.system.manager != nil,
+		cmp.Or(j.f.OS.Source, "/etc/os-release"), cmp.Or(j.f.OS.Value.Name, j.f.OS.Value.ID, j.f.OS.Note, "?"))
+	f.Fix = report.T("install its packages by hand: gcc, make, dkms, kernel headers of the running kernel, pciutils, net-tools; then leave them out of the plan", "手动安装所需软件包：gcc、make、dkms、当前内核的头文件、pciutils、net-tools；然后在变更计划中略去此步")
+	return f
+}
+
+// rights: everything but a user install needs root.
+func (j *job) rights() report.Finding {
+	needs := slices.ContainsFunc(j.set.Plan.Steps, func(s plan.Step) bool { return s.Root })
+	if !needs {
+		return report.Finding{}
+	}
+	uid, sudo := j.f.Identity.Value.UID, j.f.Tools.Value["sudo"]
+	root := j.f.Identity.Known() && uid == 0
+	f := finding("install.root", report.T("the login is root, or may become it", "登录用户为 root，或可以提权"), root || j.Elevate == host.Known || j.Elevate == "" && sudo != "",
+		cmp.Or(j.f.Identity.Source, "id"), fmt.Sprintf("uid=%d, sudo: %s", uid, cmp.Or(sudo, "-")))
+	f.Fix = report.T("log in as root, allow sudo, or install CANN for this user alone", "以 root 登录、允许 sudo，或仅为该用户安装 CANN")
+	return f
+}
+
+// driverKnown: a driver that could not be asked about might be there, and one
+// of a container or a board is not ours to install.
+func (j *job) driverKnown() report.Finding {
+	has, absent := j.f.Driver.Known(), j.f.Driver.Absent()
+	f := finding("install.driver", report.T("whether a driver is there is known, and it may be installed here", "驱动是否存在已知，且可在此安装"), true,
+		cmp.Or(j.f.Driver.Source, vendorRoot+"/driver/version.info"), cmp.Or(j.f.Driver.Value.Version, string(j.f.Driver.State), "?"))
+	switch {
+	case j.generation == "" && j.Driver == "":
+		return report.Finding{}
+	case !has && !absent:
+		f.Status, f.Fix = report.Fail, report.T("make the file readable, or run with --sudo", "使该文件可读取，或使用 --sudo 运行")
+	case absent && j.managed("driver"):
+		f.Status, f.Fix = report.Fail, report.T("ask the provider: the driver is its business", "联系云厂商：驱动由其管理")
+	case absent && j.container():
+		f.Status, f.Fix = report.Fail, report.T("install the driver on the machine that runs the container, and mount it", "在运行容器的主机上安装驱动，并挂载到容器")
+	case absent && j.onBoard():
+		f.Status, f.Fix = report.Fail, report.T("write the vendor's image of this board: it has the driver", "烧录该开发板的厂商镜像：其中包含驱动")
+	case absent && j.User:
+		f.Status, f.Severity = report.Fail, report.Warning
+		f.Fix = report.T("the driver needs root: install it first", "驱动需要 root 权限：先行安装")
+	}
+	return f
+}
+
+// tools and headers can be brought by the packages of the system, when those
+// are part of the plan.
+func (j *job) tools() report.Finding {
+	if j.hdk == nil {
+		return report.Finding{}
+	}
+	var missing []string
+	for _, t := range j.missingTools() {
+		missing = append(missing, t.ID)
+	}
+	f := finding("install.tools", report.T("the tools of the driver's installer are there, or come with the packages of the system", "驱动安装程序所需工具已存在，或随系统软件包安装"),
+		len(missing) == 0 || j.brings(), cmp.Or(j.f.Tools.Source, "command -v"), "missing: "+cmp.Or(strings.Join(missing, " "), "-"))
+	f.Fix = report.T("install %s", "安装 %s", strings.Join(missing, " "))
+	return f
+}
+
+func (j *job) headers() report.Finding {
+	if j.hdk == nil {
+		return report.Finding{}
+	}
+	f := finding("install.headers", report.T("headers of the running kernel are there, or come with the packages of the system", "当前内核的头文件已存在，或随系统软件包安装"),
+		j.hasHeaders() || j.brings(), "/lib/modules/"+j.f.Kernel.Value+"/build", cmp.Or(j.f.KernelBuild.Value, "absent"))
+	f.Fix = report.T("install the headers of kernel %s: a module built against others does not load", "安装内核 %s 的头文件：针对其他内核编译的模块无法加载", j.f.Kernel.Value)
+	return f
+}
+
+func (j *job) hasHeaders() bool { return j.f.KernelBuild.Known() && j.f.KernelBuild.Value != "" }
+
+// brings is true when packages of the system are part of the plan.
+func (j *job) brings() bool {
+	return slices.ContainsFunc(j.set.Plan.Steps, func(s plan.Step) bool { return s.ID == "os.packages" })
+}
+
+// idle: a driver is not exchanged under running work.
+func (j *job) idle() report.Finding {
+	if j.hdk == nil {
+		return report.Finding{}
+	}
+	return j.quiet()
+}
+
+func (j *job) quiet() report.Finding {
+	var who []string
+	for _, p := range j.f.Processes.Value {
+		who = append(who, fmt.Sprintf("%d %s", p.PID, cmp.Or(p.Command, p.Name)))
+	}
+	f := finding("install.busy", report.T("no process uses an NPU", "没有进程占用 NPU"), len(who) == 0, cmp.Or(j.f.Processes.Source, "npu-smi info"), cmp.Or(strings.Join(who[:min(5, len(who))], "; "), "none"))
+	f.Fix = report.T("end these processes first", "先结束这些进程")
+	f.Run = report.Line("ascendctl", "top", "--host", j.f.Target)
+	return f
+}
+
+func (j *job) lockFree() report.Finding {
+	if !j.brings() {
+		return report.Finding{}
+	}
+	var who []string
+	for _, l := range j.f.Locks.Value {
+		who = append(who, strings.TrimSpace(fmt.Sprintf("%s %d %s", l.Path, l.PID, l.Command)))
+	}
+	f := finding("install.lock", report.T("nobody holds the lock of the package manager", "没有程序占用包管理器的锁"), len(who) == 0, cmp.Or(j.f.Locks.Source, "/proc/locks"), cmp.Or(strings.Join(who, "; "), "none"))
+	f.Fix = report.T("wait until it is through", "等待其完成")
+	return f
+}
+
+// accountFree tells of a number that is taken, and of an account in a group
+// that is not its own. Neither is forced.
+func (j *job) accountFree() report.Finding {
+	if j.hdk == nil || !j.f.Accounts.Known() {
+		return report.Finding{}
+	}
+	user, group := j.owner()
+	var taken []string
+	gid := -1
+	for _, g := range j.f.Accounts.Value.Groups {
+		if g.Name == group {
+			gid = g.GID
+		} else if fmt.Sprint(g.GID) == j.UID {
+			taken = append(taken, fmt.Sprintf("gid %d: %s", g.GID, g.Name))
+		}
+	}
+	for _, u := range j.f.Accounts.Value.Users {
+		switch {
+		case u.Name == user && (j.UID != "" && fmt.Sprint(u.UID) != j.UID || gid >= 0 && u.GID != gid):
+			taken = append(taken, fmt.Sprintf("%s: uid %d gid %d", u.Name, u.UID, u.GID))
+		case u.Name != user && fmt.Sprint(u.UID) == j.UID:
+			taken = append(taken, fmt.Sprintf("uid %d: %s", u.UID, u.Name))
+		}
+	}
+	f := finding("install.user", report.T("the account %s is free, or as it should be", "账号 %s 可用或已正确配置", user), len(taken) == 0, "/etc/passwd, /etc/group", cmp.Or(strings.Join(taken, "; "), "free"))
+	f.Fix = report.T("choose another number, or leave it to the host: containers only need the same number on both sides", "更换编号，或由主机自行分配：容器只要求两侧编号一致")
+	return f
+}
+
+// leftovers are remains that would mix with what is installed.
+func (j *job) leftovers() report.Finding {
+	var bad, odd []string
+	if p := j.f.Install.Value.Path; j.hdk != nil && p != "" && !j.f.Driver.Known() {
+		odd = append(odd, fmt.Sprintf("/etc/ascend_install.info names %q without driver/version.info", p))
+	}
+	for _, t := range j.f.CANN.Value.Trees {
+		switch {
+		case t.Path == j.tree() && t.Arch != "" && t.Arch != j.arch:
+			bad = append(bad, t.Path+" is for "+t.Arch)
+		case t.Path == j.tree() && t.Version != "" && !strings.EqualFold(t.Version, j.cann.Text):
+			bad = append(bad, t.Path+" holds "+t.Version)
+		case len(t.Dangling) > 0:
+			odd = append(odd, t.Dangling[0]+" leads nowhere")
+		}
+	}
+	for _, key := range []string{"ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"} {
+		if v := j.f.Env.Value[key]; v != "" && !strings.HasPrefix(v, j.root+"/") {
+			odd = append(odd, key+"="+v+" of another CANN is in the environment")
+		}
+	}
+	f := finding("install.leftover", report.T("nothing left over mixes with what is installed", "没有会与安装内容混杂的残留"), len(bad) == 0, "CANN trees", cmp.Or(strings.Join(append(bad, odd...), "; "), "none"))
+	if len(bad) == 0 && len(odd) > 0 {
+		f.Status = report.Warn
+	}
+	f.Fix = report.T("remove what is left over, or choose another install path", "清除残留，或更换安装路径")
+	return f
+}
+
+// oldForCard: some cards on some systems need a driver of at least a release.
+func (j *job) oldForCard() report.Finding {
+	driver := j.f.Driver.Value.Version
+	if j.hdk != nil {
+		driver = j.hdk.Version
+	}
+	if j.system.row == nil || driver == "" {
+		return report.Finding{}
+	}
+	for _, r := range j.d.minimum {
+		if !slices.Contains(r.Card, j.f.Product.Value) || !slices.Contains(r.Systems, j.system.row.ID) {
+			continue
+		}
+		have, _ := matrix.Parse(matrix.HDK, driver)
+		least, _ := matrix.Parse(matrix.HDK, r.Driver)
+		c, ok := have.Compare(least)
+		f := finding("install.minimum", report.T("the driver is not older than this card needs on this system", "驱动不低于该卡在此系统上的最低版本"), !ok || c >= 0, "os-packages.yaml minimum/"+r.ID, driver)
+		f.Evidence[0].Wanted = ">= " + r.Driver
+		if f.Status == report.Fail && j.hdk == nil {
+			f.Status = report.Warn // it is here already and nobody asked to change it
+		}
+		f.Fix = report.T("take driver %s or newer", "使用驱动 %s 或更新版本", r.Driver)
+		return f
+	}
+	return report.Finding{}
+}
+
+// pythonRefused keeps the word of the matrix: another interpreter mends it, so
+// it is a precondition and no contradiction of versions.
+func (j *job) pythonRefused(p *matrix.Pair) { j.pythonWhy = p.Text }
+
+func (j *job) pythonFits() report.Finding {
+	if len(j.With) == 0 {
+		return report.Finding{}
+	}
+	py := j.f.Python
+	f := finding("install.python", report.T("a Python that the set is made for is there", "存在与所选集合匹配的 Python"), (py.Known() || j.Python != "" || j.brings()) && j.pythonWhy.IsZero(), cmp.Or(py.Source, "python3"), cmp.Or(py.Value.Version, string(py.State), "?"))
+	if len(j.f.Python.Value.Modules) > 0 && j.Python == "" && !j.f.Python.Value.Modules["venv"] && !j.brings() {
+		if _, asked := j.f.Python.Value.Modules["venv"]; asked {
+			f.Status = report.Fail
+			f.Evidence[0].Seen += ", no module venv"
+		}
+	}
+	f.Fix = report.T("install a fitting Python, and name it", "安装匹配的 Python 并指定该解释器")
+	if !j.pythonWhy.IsZero() {
+		f.Text = j.pythonWhy
+	}
+	return f
+}
+
+// rooms hold the space that is needed against what is free, per file system:
+// two needs of one file system add up.
+func (j *job) rooms() {
+	type need struct {
+		good, least int64
+		paths       []string
+		disk        facts.Fact[facts.Disk]
+	}
+	needs := map[string]*need{}
+	var order []string
+	for _, r := range j.d.rooms {
+		at := j.roomAt(r)
+		if at == "" {
+			continue
+		}
+		d := diskOf(j.f, at)
+		key := cmp.Or(d.Value.Mount, at)
+		n := needs[key]
+		if n == nil {
+			n = &need{disk: d}
+			needs[key], order = n, append(order, key)
+		}
+		n.good, n.least, n.paths = n.good+r.GoodGiB<<20, n.least+r.LeastGiB<<20, append(n.paths, at)
+	}
+	for _, key := range order {
+		n := needs[key]
+		room := Room{Path: n.paths[0], NeedKB: n.good, AvailKB: -1}
+		f := finding("install.disk", report.T("%s has room for what is installed", "%s 有足够的安装空间", strings.Join(unique(n.paths), ", ")), true, "df "+n.paths[0], cmp.Or(n.disk.Note, "unknown"))
+		f.Evidence[0].Wanted = gib(n.good)
+		switch {
+		case !n.disk.Known():
+			f.Status = report.Unknown
+		case n.disk.Value.ReadOnly:
+			f.ID, f.Status, f.Evidence[0].Seen = "install.readonly", report.Fail, "read-only"
+		case slices.Contains(n.paths, j.tmp()) && n.disk.Value.NoExec:
+			f.ID, f.Status, f.Evidence[0].Seen = "install.tmp", report.Fail, "noexec"
+		default:
+			room.AvailKB = n.disk.Value.AvailKB
+			f.Evidence[0].Seen = gib(room.AvailKB) + " free"
+			if room.AvailKB < n.good {
+				f.Status = report.Warn
+			}
+			if room.AvailKB < n.least && !j.Unfinished { // much of it may be there already
+				f.Status = report.Fail
+			}
+		}
+		f.Fix = report.T("free space there, or choose another place for packages, for the environment or for CANN", "在该处释放空间，或为软件包、Python 环境或 CANN 另选位置")
+		j.set.Rooms = append(j.set.Rooms, room)
+		j.set.Findings = append(j.set.Findings, f)
+	}
+}
+
+// tmp is where installers unpack.
+func (j *job) tmp() string { return cmp.Or(j.Tmpdir, "/tmp") }
+
+// roomAt is the path a row speaks of; "" when nothing goes there.
+func (j *job) roomAt(r roomRow) string {
+	cann := len(j.set.Packages) > 0 && !j.managed("cann")
+	switch {
+	case r.ID == "driver" && j.hdk == nil, r.ID == "venv" && len(j.With) == 0, r.ID != "driver" && r.ID != "venv" && !cann:
+		return ""
+	}
+	root := j.root
+	if r.ID == "driver" {
+		root = vendorRoot
+	}
+	return strings.NewReplacer("{install}", root, "{tmp}", j.tmp(), "{stage}", j.stage, "{venv}", j.venv).Replace(r.At)
+}
+
+func gib(kb int64) string { return fmt.Sprintf("%.1f GiB", float64(kb)/(1<<20)) }
+
+// diskOf is the file system of a path, or of the nearest folder above that was
+// asked about.
+func diskOf(f *facts.Facts, p string) facts.Fact[facts.Disk] {
+	for at := p; ; at = path.Dir(at) {
+		if d, ok := f.Disks[at]; ok && d.State != "" {
+			return d
+		}
+		if at == "/" || at == "." {
+			return facts.Fact[facts.Disk]{State: host.Unknown, Note: "not asked"}
+		}
+	}
+}
+
+// Disks are the paths whose file systems a look must ask about for this want.
+func (w Want) Disks(home string) (out []string) {
+	out = []string{"/var/lib", "/opt", cmp.Or(w.Path, vendorRoot), cmp.Or(w.Tmpdir, "/tmp")}
+	if w.Venv != "" {
+		out = append(out, w.Venv)
+	}
+	if w.User && home != "" {
+		out = append(out, home)
+	}
+	return out
+}
