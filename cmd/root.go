@@ -29,7 +29,7 @@ func (s *session) tree() *cobra.Command {
 			{report.T("serve a model on http://127.0.0.1:8000", "在 http://127.0.0.1:8000 提供模型服务"), "ascendctl serve model.onnx"},
 		},
 		exits: report.T("the same for all commands, see docs/exit-codes.md", "所有命令一致，见 docs/exit-codes.md"),
-		sub:   []command{s.preflightCommand(), s.installCommand(), s.envCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.compatCommand(), s.explainCommand(), s.inspectCommand(), s.listCommand(), s.bundleCommand(), s.undoCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
+		sub:   []command{s.preflightCommand(), s.installCommand(), s.envCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.compatCommand(), s.explainCommand(), s.inspectCommand(), s.listCommand(), s.bundleCommand(), s.cleanCommand(), s.undoCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
 	})
 	s.globals(&flagSet{FlagSet: root.PersistentFlags(), lang: s.lang})
 	root.SetOut(s.app.Out)
