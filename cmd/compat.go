@@ -120,8 +120,11 @@ func (s *session) compatOf(m *matrix.Matrix, o compatOptions, k stack, explained
 		h.Exit = report.ExitWarnings
 	}
 	switch {
-	case v.Verdict != matrix.Supported:
+	case v.Verdict != matrix.Supported && k.at()+k.wanted() != "":
 		h.Next = s.ours("ascendctl compat suggest" + k.at() + k.wanted())
+	case v.Verdict != matrix.Supported && k.host == "local":
+		h.Next = s.ours("ascendctl compat suggest --host local")
+	case v.Verdict != matrix.Supported: // nothing is left that would have to be kept
 	case !explained:
 		h.Next = s.ours("ascendctl compat explain" + k.at() + k.line())
 	}

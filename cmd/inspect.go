@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
+	"github.com/ascendctl/ascendctl/internal/ui"
 )
 
 func (s *session) inspectCommand() command {
@@ -39,5 +42,25 @@ func (s *session) inspectCommand() command {
 
 // show writes the answer to stdout in the form of -o.
 func (s *session) show(d screen.Document) error {
+	if s.flags.quiet && s.format == "table" {
+		return s.showEnd(d)
+	}
 	return screen.Write(s.format, s.app.Out, s.out, d)
+}
+
+// showEnd writes the last line of what people read, which has the verdict, and
+// where that one only names the next command the line before it too.
+func (s *session) showEnd(d screen.Document) error {
+	var all strings.Builder
+	out := ui.New(ui.Options{W: &all, TTY: s.app.OutTTY, Columns: s.app.Columns, Lang: s.lang, NoColor: true, Getenv: s.app.Getenv})
+	if err := screen.Write(s.format, &all, out, d); err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(all.String(), "\n"), "\n")
+	last := len(lines) - 1
+	if last > 0 && (strings.HasPrefix(lines[last], "Next: ") || strings.HasPrefix(lines[last], "下一步：")) {
+		last--
+	}
+	_, err := fmt.Fprintln(s.app.Out, strings.Join(lines[last:], "\n"))
+	return err
 }

@@ -350,7 +350,9 @@ func (s *session) make(ctx context.Context, k *site, set *install.Set) (err erro
 	set.Plan.Name = first(set.Plan.Name, planInstall)
 	k.show.Row, k.show.Keep, k.show.Notes, k.show.Checks = set.Row, screen.KeptOf(set.Keep), set.Notes, set.Findings
 	if recorded(k.host) || k.refuse != nil {
-		k.show.Shown, err = plan.Draft(k.target.Name, set.Plan, s.planOptions())
+		k.show.Shown, err = plan.Draft(k.target.Name, set.Plan, s.planOptions(), func(step plan.Step) bool {
+			return slices.ContainsFunc(set.Keep, func(kept install.Kept) bool { return strings.HasSuffix(step.ID, "."+kept.Part) })
+		})
 		return err
 	}
 	k.made, err = plan.Make(ctx, k.host, set.Plan, s.planOptions())

@@ -123,6 +123,12 @@ func (s *session) lookAt(ctx context.Context, o preflightOptions, c *check.Catal
 	}
 	h, tape := tapeOf(h, o.recordFlags)
 	f := facts.Collect(ctx, h, look)
+	if o.pid != 0 { // its environment is the one to judge
+		if f.Env = f.EnvProcess; !f.Env.Known() {
+			return looked{}, &report.Problem{What: report.T("cannot read the environment of process %d on %s", "无法读取 %[2]s 上进程 %[1]d 的环境变量", o.pid, t.Name), Why: report.Same(first(f.Env.Note, string(f.Env.State))),
+				Do: report.T("name a process that runs there, and look as its user or as root", "指定正在运行的进程，并以该进程的用户或 root 查看"), Exit: report.ExitFailed}
+		}
+	}
 	if o.device != "" {
 		if scene.Devices, err = o.choose(&f); err != nil {
 			return looked{}, err

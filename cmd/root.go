@@ -21,8 +21,8 @@ func (s *session) tree() *cobra.Command {
 	root := s.build(command{
 		use:   Name,
 		short: report.T("Take a Huawei Ascend NPU host from bare to serving", "将昇腾 NPU 主机从裸机带到可提供推理服务"),
-		long: report.T("This release looks at hosts, judges them, and serves ONNX models on the CPU. See docs/ for what works today.",
-			"当前版本可查看并检查主机，并在 CPU 上提供 ONNX 模型的推理服务。现有能力见 docs/。"),
+		long: report.T("This release looks at hosts, judges them, chooses versions, installs CANN by a plan that can be undone, and serves\nONNX models on the CPU. See docs/ for what works today.",
+			"当前版本可查看并检查主机、选择配套版本、按可撤销的变更计划安装 CANN，并在 CPU 上提供 ONNX 模型的推理服务。\n现有能力见 docs/。"),
 		examples: []example{
 			{report.T("can this machine run the workload", "本机能否运行该工作负载"), "ascendctl preflight --for vllm-ascend"},
 			{report.T("who holds which device", "各设备由谁占用"), "ascendctl top"},
@@ -51,7 +51,7 @@ func (s *session) globals(f *flagSet) {
 	f.text(&g.config, "config", "", report.T("config `FILE` instead of ~/.config/ascendctl/config.yaml", "配置文件 `FILE`，代替 ~/.config/ascendctl/config.yaml"))
 	f.text(&g.progress, "progress", "auto", report.T("how long work is shown, `KIND`: auto, tty, plain, none", "耗时操作的进度显示方式 `KIND`：auto、tty、plain、none"))
 	f.yes(&g.verbose, "verbose", "v", report.T("show evidence too", "同时显示依据"))
-	f.yes(&g.quiet, "quiet", "q", report.T("only the last line", "仅显示最后一行"))
+	f.yes(&g.quiet, "quiet", "q", report.T("only the verdict and the next command", "仅显示结论与下一步命令"))
 	f.yes(&g.noColor, "no-color", "", report.T("no colour, as NO_COLOR", "不使用颜色，等同 NO_COLOR"))
 	f.text(&g.logLevel, "log-level", "", report.T("`LEVEL` of the log file: debug, info, warn, error (default info)", "日志文件级别 `LEVEL`：debug、info、warn、error（默认 info）"))
 	f.text(&g.logFormat, "log-format", "text", report.T("`FORMAT` of the log file: text, json", "日志文件格式 `FORMAT`：text、json"))

@@ -105,13 +105,15 @@ func (l *look) env() []query {
 func (l *look) searchPaths() (qs []query) {
 	const most = 128
 	var dirs []string
-	for _, key := range sortedKeys(l.Facts.Env.Value) {
-		if key != "PATH" && key != "PYTHONPATH" && key != "LD_LIBRARY_PATH" && !strings.HasPrefix(key, "ASCEND_") && !strings.HasPrefix(key, "ATB_") {
-			continue
-		}
-		for dir := range strings.SplitSeq(l.Facts.Env.Value[key], ":") {
-			if path.IsAbs(dir) && len(dirs) < most && !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
+	for _, env := range []map[string]string{l.Facts.Env.Value, l.EnvProcess.Value} {
+		for _, key := range sortedKeys(env) {
+			if key != "PATH" && key != "PYTHONPATH" && key != "LD_LIBRARY_PATH" && !strings.HasPrefix(key, "ASCEND_") && !strings.HasPrefix(key, "ATB_") {
+				continue
+			}
+			for dir := range strings.SplitSeq(env[key], ":") {
+				if path.IsAbs(dir) && len(dirs) < most && !slices.Contains(dirs, dir) {
+					dirs = append(dirs, dir)
+				}
 			}
 		}
 	}

@@ -148,6 +148,9 @@ func (s *suggester) newest() (out []Suggestion) {
 		return cmp.Or(doubt(a, b), newest(a.v, b.v), slices.Index(tiers, a.Verdict.Tier)-slices.Index(tiers, b.Verdict.Tier), slices.Compare(a.cost, b.cost))
 	})
 	final := slices.IndexFunc(all, func(c Suggestion) bool { return c.final })
+	if final > 0 && doubt(all[0], all[final]) < 0 { // a supported candidate goes before a final release nobody vouches for
+		final = -1
+	}
 	if final >= 0 {
 		all[final].Kind = "newest"
 		out = append(out, all[final])

@@ -13,7 +13,7 @@ import (
 type Scheme uint8
 
 const (
-	Text   Scheme = iota // no order: compared as it is written, RC without case
+	Text   Scheme = iota // no order: compared as it is written
 	CANN                 // CANN, nnal, operator packages: 8.2.RC1.alpha003, 9.1.0-beta.1
 	HDK                  // driver packages: 24.1.RC3.10
 	PEP440               // Python packages: 2.7.1.post1+git0123abc
@@ -44,7 +44,11 @@ func Parse(s Scheme, text string) (v Version, ok bool) {
 	case Opaque:
 		v, ok = parseOpaque(text)
 	}
-	if !ok {
+	switch {
+	case ok:
+	case s == Text:
+		return Version{Text: text}, false
+	default:
 		return Version{Text: strings.ReplaceAll(text, "rc", "RC")}, false
 	}
 	v.scheme = s

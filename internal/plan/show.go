@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ascendctl/ascendctl/internal/report"
@@ -111,6 +112,9 @@ func back(s Step) report.Text {
 	if !s.Keeps.IsZero() {
 		return report.T("undo keeps: %s", "撤销时保留：%s", s.Keeps)
 	}
+	if slices.ContainsFunc(s.Do, func(a Act) bool { _, ok := a.(Reboot); return ok }) {
+		return report.Text{} // there is nothing to take back
+	}
 	return report.T("can be undone", "可撤销")
 }
 
@@ -144,12 +148,15 @@ func (m *Made) showSteps(s *Shown) {
 	}
 }
 
-// Draft shows a plan for a host that cannot be asked, such as a recording: no
-// step is known to be done.
-func Draft(host string, p Plan, o Options) (Shown, error) {
+// Draft shows a plan for a host that cannot be asked, such as a recording. What
+// is done there already only done can say.
+func Draft(host string, p Plan, o Options, done func(Step) bool) (Shown, error) {
 	o = o.filled()
 	steps, err := p.order(o.Redact)
-	m := &Made{plan: p, steps: steps, kept: make([]bool, len(steps)), o: o}
+	m := &Made{plan: p, steps: steps, o: o}
+	for _, s := range steps {
+		m.kept = append(m.kept, done(s))
+	}
 	s := Shown{Host: host, Name: p.Name, Title: p.Title, Risks: m.risks(), Undo: report.T("all steps can be undone", "所有步骤均可撤销")}
 	m.showSteps(&s)
 	return s, err
