@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -329,31 +330,41 @@ func (m *Matrix) ReleaseOf(running string) (string, bool) {
 }
 
 // near picks, out of known versions, the nearest older and the nearest newer one
-// with which the same question is answered with supported.
+// with which the same question is answered with supported. known is sorted,
+// newest first.
 func near(part string, now Version, known []Version, ask func(Version) judged) (out []Near) {
-	known = slices.Clone(known)
-	slices.SortFunc(known, newest)
-	var newer *Near
-	for _, k := range known {
-		c, ok := k.Compare(now)
-		if !ok || c == 0 {
-			continue
-		}
-		if j := ask(k); j.answer == Supported {
-			n := Near{Part: part, Value: k.Text, Tier: cmp.Or(j.tier, Matched)}
-			if j.row != nil {
-				n.Row = j.file + "/" + j.row.ID
-			}
-			if c > 0 {
-				newer = &n
+	first := func(versions iter.Seq2[int, Version], side int) {
+		for _, k := range versions {
+			if c, ok := k.Compare(now); !ok || c*side <= 0 {
 				continue
 			}
-			out = append(out, n)
-			break
+			if j := ask(k); j.answer == Supported {
+				n := Near{Part: part, Value: k.Text, Tier: cmp.Or(j.tier, Matched)}
+				if j.row != nil {
+					n.Row = j.file + "/" + j.row.ID
+				}
+				out = append(out, n)
+				return
+			}
 		}
 	}
-	if newer != nil {
-		out = append(out, *newer)
+	first(slices.All(known), -1)
+	first(slices.Backward(known), 1)
+	return out
+}
+
+// sorted keeps a list of versions, newest first, for the next question.
+func (m *Matrix) sorted(name string, make func() []Version) []Version {
+	m.mu.Lock()
+	kept, ok := m.tables[name].([]Version)
+	m.mu.Unlock()
+	if ok {
+		return kept
 	}
+	out := make() // reads sections, which locks
+	slices.SortStableFunc(out, newest)
+	m.mu.Lock()
+	m.tables[name] = out
+	m.mu.Unlock()
 	return out
 }

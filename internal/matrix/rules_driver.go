@@ -48,17 +48,54 @@ func (s *stack) r04() {
 	}
 	j := s.m.driverCANN(driver, cann, s.where())
 	if j.answer != Supported && !s.lonely {
-		j.near = append(near("cann", cann, s.m.finals(), func(c Version) judged { return s.m.driverCANN(driver, c, s.where()) }),
-			near("driver", driver, s.m.drivers(), func(d Version) judged { return s.m.driverCANN(d, cann, s.where()) })...)
+		j.near = s.m.nearDriver(driver, cann, s.where())
 	}
 	s.add("R04", j, "driver", "cann")
+}
+
+// nearDriver asks only the rows that name the side that stays.
+func (m *Matrix) nearDriver(driver, cann Version, w where) []Near {
+	with := func(has func(hdkRow) bool) (out []hdkRow) {
+		for _, r := range m.hdks() {
+			if has(r) {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	ofDriver, ofCANN := with(func(r hdkRow) bool { return r.hdk.has(driver) }), with(func(r hdkRow) bool { return r.cann.has(cann) })
+	return append(near("cann", cann, m.finals(), func(c Version) judged { return cells(ofDriver, driver, c, w) }),
+		near("driver", driver, m.drivers(), func(d Version) judged { return cells(ofCANN, d, cann, w) })...)
 }
 
 // driverCANN: a refusal wins, then the strongest promise, then the lower end of
 // a published window. Where no window was published there is no lower end.
 func (m *Matrix) driverCANN(driver, cann Version, w where) judged {
-	j := judged{answer: Unknown, text: report.T("nothing is said about driver %s with CANN %s", "没有关于驱动 %s 与 CANN %s 的说明", driver.Text, cann.Text)}
-	for _, r := range m.hdks() {
+	j := cells(m.hdks(), driver, cann, w)
+	if j.answer != Unknown {
+		return j
+	}
+	for _, f := range table(m, "driver.cann_hdk_floor", readHDK) {
+		if len(f.hdk) == 0 || !f.cann.has(cann) || !w.covers(f.chips) || !driver.before(f.hdk[0][0].floorHDK()) {
+			continue
+		}
+		j = judged{answer: Unsupported, file: "driver", row: f.Row, text: report.T("driver %s is older than %s, where the published window of CANN %s begins",
+			"驱动 %s 早于 %s，后者为 CANN %s 公布的配套范围起点", driver.Text, f.Str("hdk"), f.Str("cann"))}
+		if evidence(f.Row) != Supported {
+			j.answer = Unknown
+		}
+		return j
+	}
+	if j.text.IsZero() {
+		j.text = report.T("nothing is said about driver %s with CANN %s", "没有关于驱动 %s 与 CANN %s 的说明", driver.Text, cann.Text)
+	}
+	return j
+}
+
+// cells gives what rows say of a pair, without the lower ends of windows.
+func cells(rows []hdkRow, driver, cann Version, w where) judged {
+	j := judged{answer: Unknown}
+	for _, r := range rows {
 		if !r.hdk.has(driver) || !r.cann.has(cann) || !w.covers(r.chips) {
 			continue
 		}
@@ -76,20 +113,6 @@ func (m *Matrix) driverCANN(driver, cann Version, w where) judged {
 			j = judged{answer: Supported, tier: tier, file: "driver", row: r.Row, text: cell}
 		}
 	}
-	if j.answer == Supported {
-		return j
-	}
-	for _, f := range table(m, "driver.cann_hdk_floor", readHDK) {
-		if len(f.hdk) == 0 || !f.cann.has(cann) || !w.covers(f.chips) || !driver.before(f.hdk[0][0].floorHDK()) {
-			continue
-		}
-		j = judged{answer: Unsupported, file: "driver", row: f.Row, text: report.T("driver %s is older than %s, where the published window of CANN %s begins",
-			"驱动 %s 早于 %s，后者为 CANN %s 公布的配套范围起点", driver.Text, f.Str("hdk"), f.Str("cann"))}
-		if evidence(f.Row) != Supported {
-			j.answer = Unknown
-		}
-		return j
-	}
 	return j
 }
 
@@ -102,8 +125,10 @@ func (p pattern) floorHDK() Version {
 	return v
 }
 
-// drivers are the versions that some row names exactly.
-func (m *Matrix) drivers() (out []Version) {
+// drivers are the versions that some row names exactly, newest first.
+func (m *Matrix) drivers() []Version { return m.sorted("drivers", m.allDrivers) }
+
+func (m *Matrix) allDrivers() (out []Version) {
 	seen := map[string]bool{}
 	add := func(text string) {
 		if v, ok := Parse(HDK, text); ok && !seen[v.Text] {

@@ -74,7 +74,7 @@ func (m *Matrix) known(part string) (out []Version) {
 			out = append(out, r.v)
 		}
 	case "torch_npu":
-		return m.allPacks()
+		return slices.Clone(m.allPacks())
 	case "vllm_ascend":
 		for _, k := range m.engineKeys() {
 			out = append(out, k.v)
@@ -97,6 +97,7 @@ func (m *Matrix) known(part string) (out []Version) {
 func (m *Matrix) neighbours(part string, v Version, raw string) (out []Near) {
 	known := m.known(part)
 	if v.Known() {
+		slices.SortFunc(known, newest)
 		return near(part, v, known, func(Version) judged { return judged{answer: Supported} })
 	}
 	texts := make([]string, len(known))

@@ -39,8 +39,10 @@ func (m *Matrix) packs(v Version) (out []pack) {
 	return out
 }
 
-// allPacks are all versions of torch_npu that have a row.
-func (m *Matrix) allPacks() (out []Version) {
+// allPacks are all versions of torch_npu that have a row, newest first.
+func (m *Matrix) allPacks() []Version { return m.sorted("packs", m.everyPack) }
+
+func (m *Matrix) everyPack() (out []Version) {
 	for _, section := range packSections {
 		for _, p := range m.packsOf(section) {
 			out = append(out, p.v)
@@ -218,12 +220,14 @@ func (s *stack) r03() {
 func (m *Matrix) nearTorch(npu, cann Version) []Near {
 	out := near("cann", cann, m.finals(), func(c Version) judged { return m.torchCANN(npu, c) })
 	base := npu.Base()
-	return append(out, near("torch_npu", npu, slices.DeleteFunc(m.allPacks(), func(v Version) bool { return v.Base() != base }),
+	return append(out, near("torch_npu", npu, slices.DeleteFunc(slices.Clone(m.allPacks()), func(v Version) bool { return v.Base() != base }),
 		func(n Version) judged { return m.torchCANN(n, cann) })...)
 }
 
-// finals are the finished CANN releases.
-func (m *Matrix) finals() (out []Version) {
+// finals are the finished CANN releases, newest first.
+func (m *Matrix) finals() []Version { return m.sorted("finals", m.allFinals) }
+
+func (m *Matrix) allFinals() (out []Version) {
 	for _, r := range m.releases() {
 		if r.v.Finished() {
 			out = append(out, r.v)
