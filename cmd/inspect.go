@@ -58,7 +58,8 @@ func (s *session) showEnd(d screen.Document) error {
 	}
 	lines := strings.Split(strings.TrimRight(all.String(), "\n"), "\n")
 	last := len(lines) - 1
-	if last > 0 && (strings.HasPrefix(lines[last], "Next: ") || strings.HasPrefix(lines[last], "下一步：")) {
+	next := report.T("Next: %s", "下一步：%s", "").In(s.lang)
+	if last > 0 && strings.HasPrefix(lines[last], next) {
 		last--
 	}
 	_, err := fmt.Fprintln(s.app.Out, strings.Join(lines[last:], "\n"))

@@ -69,6 +69,31 @@ type Batch struct {
 	Alloc func(i int, size int64) ([]byte, error)
 	// Times is filled by Run.
 	Times Times
+	// Moved grows by what Run copied in user space, here and in the process
+	// of the device.
+	Moved Moved
+}
+
+// Moved counts bytes of tensors that were copied in user space, on the way to
+// the device and back. What the kernel or the device itself copies is not in it.
+type Moved struct{ In, Out int64 }
+
+// Move is copy for the bytes of tensors, and the only way to copy them: it adds
+// them to count, one side of a Moved.
+func Move(count *int64, dst, src []byte) int {
+	n := copy(dst, src)
+	*count += int64(n)
+	return n
+}
+
+// Lender is a backend with memory that its Run reaches without copying. Who
+// lays inputs or outputs there, or in any part of it, saves a copy.
+type Lender interface {
+	// Lend gives size bytes of any content, from a multiple of 64, or nil when
+	// there is no room.
+	Lend(size int) []byte
+	// TakeBack ends a loan. It takes what Lend gave, whole or cut short.
+	TakeBack(buf []byte)
 }
 
 // Times says where a batch spent its time. Copy is zero where nothing is

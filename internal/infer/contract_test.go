@@ -27,12 +27,7 @@ var subjects = map[string]subject{
 	"ort": {
 		open: func(t *testing.T) Backend { return openORT(t, twins()) },
 		slow: func(t *testing.T) (Backend, *Batch) {
-			return openORT(t, spinner()), &Batch{
-				Inputs: []oip.Tensor{
-					{Name: "trips", DType: ascend.Int64, Data: packInts(1 << 50)},
-					{Name: "x", DType: ascend.Float, Shape: []int64{1, 4}, Data: packFloats(1, 2, 3, 4)}},
-				Outputs: []oip.Tensor{{Name: "y", Data: make([]byte, 16)}},
-			}
+			return openORT(t, spinner()), spinnerBatch()
 		},
 	},
 	"sim": {
@@ -41,6 +36,19 @@ var subjects = map[string]subject{
 			return openSim(t, SimOptions{Cost: func(int64) time.Duration { return 1 << 60 }}), twinsBatch(1, 1)
 		},
 	},
+	"ort in a worker, by socket":        remoteSubject("twins", "spinner", 0),
+	"ort in a worker, by shared memory": remoteSubject("twins", "spinner", 1<<20),
+	"sim in a worker, by socket":        remoteSubject("sim", "stuck sim", 0),
+	"sim in a worker, by shared memory": remoteSubject("sim", "stuck sim", 1<<20),
+}
+
+func spinnerBatch() *Batch {
+	return &Batch{
+		Inputs: []oip.Tensor{
+			{Name: "trips", DType: ascend.Int64, Data: packInts(1 << 50)},
+			{Name: "x", DType: ascend.Float, Shape: []int64{1, 4}, Data: packFloats(1, 2, 3, 4)}},
+		Outputs: []oip.Tensor{{Name: "y", Data: make([]byte, 16)}},
+	}
 }
 
 // contract is what every backend promises.
@@ -64,12 +72,13 @@ var contract = []struct {
 
 func TestEveryBackendKeepsTheContract(t *testing.T) {
 	ran := 0
+	contractWorker = startWorker(t)
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
 			ran += testBackend(t, s)
 		})
 	}
-	if want := 2 * len(contract); ran != want && flag.Lookup("test.run").Value.String() == "" {
+	if want := len(subjects) * len(contract); ran != want && flag.Lookup("test.run").Value.String() == "" {
 		t.Errorf("%d contract tests ran, expected %d", ran, want)
 	}
 }
@@ -77,7 +86,8 @@ func TestEveryBackendKeepsTheContract(t *testing.T) {
 func testBackend(t *testing.T, s subject) (ran int) {
 	for _, c := range contract {
 		t.Run(c.name, func(t *testing.T) {
-			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			before := goleak.IgnoreCurrent()
+			t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after the backend was closed
 			c.test(t, s)
 			ran++
 		})

@@ -100,7 +100,11 @@ func (b *ortBackend) Run(ctx context.Context, batch *Batch) error {
 		if k == 0 {
 			ran = b.now()
 		}
-		return batch.room(k, dtype, shape, size)
+		room, err := batch.room(k, dtype, shape, size)
+		if err == nil {
+			batch.Moved.Out += size // the library copies its output there
+		}
+		return room, err
 	})
 	if err != nil {
 		return ortError(opRun, err)

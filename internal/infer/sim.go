@@ -96,7 +96,7 @@ func (s *simBackend) Run(ctx context.Context, b *Batch) error {
 		if err != nil {
 			return err
 		}
-		copy(buf, in.Data)
+		Move(&b.Moved.Out, buf, in.Data)
 	}
 	return nil
 }

@@ -22,6 +22,27 @@ type Response struct {
 // data; the same holds for the 16-bit floats ("datatype") and for BYTES that
 // are not UTF-8 ("value"). A tensor whose data does not fit it is status 500.
 func (r *Response) Append(dst []byte) (out []byte, headerLength int, err error) {
+	dst, headerLength, err = r.AppendHead(dst)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range r.Outputs {
+		dst = append(dst, r.Blob(i)...)
+	}
+	return dst, headerLength, nil
+}
+
+// Blob is what output i adds behind the head: nothing when it is JSON.
+func (r *Response) Blob(i int) []byte {
+	if !r.binary(i) {
+		return nil
+	}
+	return r.Outputs[i].Data
+}
+
+// AppendHead is Append without the binary data; who writes a body piece by
+// piece lets the Blobs follow, in order, and copies none of them.
+func (r *Response) AppendHead(dst []byte) (out []byte, headerLength int, err error) {
 	start := len(dst)
 	dst = appendText(append(dst, `{"model_name":`...), r.Model)
 	if r.Version != "" {
@@ -31,29 +52,20 @@ func (r *Response) Append(dst []byte) (out []byte, headerLength int, err error) 
 		dst = appendText(append(dst, `,"id":`...), r.ID)
 	}
 	dst = append(dst, `,"outputs":[`...)
-	blobs, some := 0, false
+	some := false
 	for i := range r.Outputs {
 		t, binary := &r.Outputs[i], r.binary(i)
 		var e *Error
 		if dst, e = appendTensor(dst, t, "output", i, binary, serverFault); e != nil {
 			return nil, 0, e
 		}
-		if binary {
-			blobs, some = blobs+len(t.Data), true
-		}
+		some = some || binary
 	}
 	dst = append(dst, "]}"...)
 	if !some {
 		return dst, -1, nil
 	}
-	headerLength = len(dst) - start
-	dst = slices.Grow(dst, blobs)
-	for i := range r.Outputs {
-		if r.binary(i) {
-			dst = append(dst, r.Outputs[i].Data...)
-		}
-	}
-	return dst, headerLength, nil
+	return dst, len(dst) - start, nil
 }
 
 func (r *Response) binary(i int) bool { return i < len(r.Binary) && r.Binary[i] }

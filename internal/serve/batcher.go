@@ -67,6 +67,7 @@ type lane struct {
 // busy backend collects batches and an idle one never waits for them.
 type batcher struct {
 	backend infer.Backend
+	lender  infer.Lender // nil: the backend has no memory to lend
 	sig     oip.Signature
 	now     func() time.Time
 	seen    *stats
@@ -89,6 +90,7 @@ func newBatcher(backend infer.Backend, now func() time.Time, seen *stats, p *poo
 		backend: backend, sig: backend.Describe().Signature, now: now, seen: seen, pool: p,
 		maxRows: maxRows, limit: limit, idle: make(chan struct{}),
 	}
+	b.lender, _ = backend.(infer.Lender)
 	for range lanes {
 		b.lanes = append(b.lanes, &lane{})
 	}

@@ -116,13 +116,14 @@ func (j *job) limit(params map[string]any) (stop context.CancelFunc, err error) 
 
 // answer writes the response. An error means that nothing was written.
 func (s *Service) answer(w http.ResponseWriter, resp *oip.Response) error {
-	size := 512
+	size, blobs := 512, 0
 	for i := range resp.Outputs {
-		size += 64 + len(resp.Outputs[i].Data)
+		blob := len(resp.Blob(i))
+		size, blobs = size+64+len(resp.Outputs[i].Data)-blob, blobs+blob
 	}
 	buf := s.pool.get(size)
 	defer s.pool.put(buf)
-	out, jsonBytes, err := resp.Append(buf.data[:0])
+	out, jsonBytes, err := resp.AppendHead(buf.data[:0])
 	if err != nil {
 		return err
 	}
@@ -132,8 +133,13 @@ func (s *Service) answer(w http.ResponseWriter, resp *oip.Response) error {
 		h["Content-Type"] = typeBinary
 		h[oip.HeaderLength] = []string{strconv.Itoa(jsonBytes)}
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	h["Content-Length"] = []string{strconv.Itoa(len(out) + blobs)}
 	_, _ = w.Write(out)
+	for i := range resp.Outputs {
+		if blob := resp.Blob(i); len(blob) > 0 {
+			_, _ = w.Write(blob) // from where the backend put it
+		}
+	}
 	return nil
 }
 

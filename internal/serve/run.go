@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ type run struct {
 	place []int // signature index of an output -> index in batch.Outputs, -1: not asked for
 	rows  int
 	bufs  []*buffer
+	loans [][]byte // from the backend
 	users atomic.Int32
 }
 
@@ -40,8 +42,12 @@ func (b *batcher) newRun(members []*job) *run {
 	for i := range r.place {
 		r.place[i] = -1
 	}
+	rows := int64(0)
 	for _, j := range members {
 		r.rows += max(j.rows, 1)
+		if in := j.inputs; len(in) > 0 && len(in[0].Shape) > 0 {
+			rows += in[0].Shape[0]
+		}
 		for _, o := range j.want {
 			r.place[o] = 0
 		}
@@ -49,7 +55,7 @@ func (b *batcher) newRun(members []*job) *run {
 	for o, p := range r.place { // the order of the signature
 		if p == 0 {
 			r.place[o] = len(r.batch.Outputs)
-			r.batch.Outputs = append(r.batch.Outputs, oip.Tensor{Name: b.sig.Outputs[o].Name})
+			r.batch.Outputs = append(r.batch.Outputs, oip.Tensor{Name: b.sig.Outputs[o].Name, Data: r.reserve(&b.sig.Outputs[o], rows)})
 		}
 	}
 	r.users.Store(1)
@@ -64,11 +70,15 @@ func (r *run) done() {
 	for _, buf := range r.bufs {
 		r.home.pool.put(buf)
 	}
+	for _, loan := range r.loans {
+		r.home.lender.TakeBack(loan)
+	}
 	clear(r.bufs)
+	clear(r.loans)
 	clear(r.batch.Inputs)
 	clear(r.batch.Outputs)
-	r.bufs, r.batch.Inputs, r.batch.Outputs = r.bufs[:0], r.batch.Inputs[:0], r.batch.Outputs[:0]
-	r.batch.Times = infer.Times{}
+	r.bufs, r.loans, r.batch.Inputs, r.batch.Outputs = r.bufs[:0], r.loans[:0], r.batch.Inputs[:0], r.batch.Outputs[:0]
+	r.batch.Times, r.batch.Moved = infer.Times{}, infer.Moved{}
 	r.home.runs.Put(r)
 }
 
@@ -80,10 +90,44 @@ func (r *run) alloc(_ int, size int64) ([]byte, error) {
 	return r.borrow(int(size)), nil
 }
 
+// borrow gives n bytes until done, of the backend's memory where it lends some:
+// what lies there is not copied once more.
 func (r *run) borrow(n int) []byte {
+	if loan := r.loan(n); loan != nil {
+		return loan
+	}
 	buf := r.home.pool.get(n)
 	r.bufs = append(r.bufs, buf)
 	return buf.data[:n:n]
+}
+
+// loan is memory of the backend, or nil.
+func (r *run) loan(n int) []byte {
+	if r.home.lender == nil {
+		return nil
+	}
+	loan := r.home.lender.Lend(n)
+	if loan != nil {
+		r.loans = append(r.loans, loan)
+	}
+	return loan
+}
+
+// reserve is room for an output whose size the rows of the inputs tell, if the
+// backend lends it; else nil, and alloc is asked once the size is known.
+func (r *run) reserve(p *oip.Port, rows int64) []byte {
+	if r.home.lender == nil || len(p.Dims) == 0 {
+		return nil
+	}
+	if p.Dims[0] >= 0 {
+		rows = p.Dims[0]
+	}
+	row, ok := ascend.Elements(p.Dims[1:])
+	size, fixed := p.DType.Size(row)
+	if !ok || !fixed || size == 0 || rows > math.MaxInt/size {
+		return nil
+	}
+	return r.loan(int(size * rows))
 }
 
 // execute runs members as one batch and leaves each its own result. Where a
@@ -205,7 +249,7 @@ func (r *run) join(i int, members []*job) oip.Tensor {
 	}
 	data, at := r.borrow(size), 0
 	for _, j := range members {
-		at += copy(data[at:], j.inputs[i].Data)
+		at += infer.Move(&r.batch.Moved.In, data[at:], j.inputs[i].Data)
 	}
 	shape := append([]int64(nil), t.Shape...)
 	shape[0] = int64(r.rows)
