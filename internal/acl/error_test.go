@@ -51,6 +51,9 @@ func TestMeaningComesFromTheCodeOrItsText(t *testing.T) {
 			t.Errorf("%s: got %s by %q, want %s by %q", c.name, e.Action, e.Cause, c.action, c.cause)
 		}
 	}
+	if got := causes("EZ9999: Inner Error!\n(E10001): y"); !slices.Equal(got, []string{"E10001"}) {
+		t.Errorf("causes %q", got)
+	}
 	if e := failure("aclInit", 500000, "", nil); e.Action != ReloadContext || e.Error() != "aclInit: 500000" {
 		t.Errorf("without a book: %v", e)
 	}
