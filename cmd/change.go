@@ -145,6 +145,7 @@ func (s *session) teller() func(plan.Event) {
 // course is what differs from one changing command to the next.
 type course struct {
 	again string                      // the command line to go on with
+	at    func(name string) string    // names a host on a command line
 	first func(context.Context) error // runs when all is agreed to, before any plan; may be nil
 	next  func(*site) string          // what to run when all is done; may be nil
 }
@@ -204,7 +205,7 @@ func (s *session) change(ctx context.Context, c changeFlags, all []*site, k cour
 			return err
 		}
 	}
-	return s.roll(ctx, c, d, all, made, k.next)
+	return s.roll(ctx, c, d, all, made, k)
 }
 
 // withRun gives a refusal the command line to go on with.
@@ -234,7 +235,7 @@ func (s *session) consent() func(context.Context, []plan.Shown, string) (bool, e
 }
 
 // roll runs what was agreed to.
-func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all []*site, made []*plan.Made, next func(*site) string) error {
+func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all []*site, made []*plan.Made, k course) error {
 	rolled := plan.Roll(ctx, made, c.serial)
 	var first error
 	for i, r := range rolled {
@@ -246,10 +247,14 @@ func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all 
 	}
 	last := rolled[len(rolled)-1]
 	if last.ID != "" && last.State == plan.Done {
-		d.Undo = s.ours("ascendctl undo" + at(all[len(all)-1].target.Name) + " " + last.ID)
+		d.Undo = s.ours("ascendctl undo" + k.at(all[len(all)-1].target.Name) + " " + last.ID)
 	}
-	if next != nil && first == nil {
-		d.Next = s.ours(next(all[0]))
+	switch {
+	case first != nil:
+	case last.State == plan.Restart:
+		d.Next = s.ours(k.again)
+	case k.next != nil:
+		d.Next = s.ours(k.next(all[0]))
 	}
 	d.Envelope = s.envelope("change/v1")
 	if err := s.show(d); err != nil {
@@ -259,12 +264,4 @@ func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all 
 		return first
 	}
 	return verdictOf(plan.Exit(rolled))
-}
-
-// at names a host on a command line; nothing for this machine.
-func at(name string) string {
-	if name == "" || name == "local" {
-		return ""
-	}
-	return " --host " + report.Line(name)
 }

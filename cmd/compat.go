@@ -136,10 +136,11 @@ type stack struct {
 	host                string
 	parts, given, found matrix.Parts // parts: given over found
 	managed             []string     // what a provider looks after
+	flags               targetFlags
 	err                 error
 }
 
-func (k stack) at() string { return at(k.host) }
+func (k stack) at() string { return k.flags.at(k.host) }
 
 // line gives the parts of the command line again, as they can be pasted.
 func (k stack) line() string { return partsLine(k.given, matrix.PartNames()) }
@@ -188,7 +189,7 @@ func (s *session) stacks(ctx context.Context, t targetFlags, given matrix.Parts,
 		maps.Copy(k.parts, given)
 		return k, nil
 	}) {
-		r.value.host, r.value.err = r.name, r.err
+		r.value.host, r.value.err, r.value.flags = r.name, r.err, t
 		out = append(out, r.value)
 	}
 	if len(out) == 1 && out[0].err != nil {

@@ -22,8 +22,9 @@ var envForms = []string{"bash", "fish", "dotenv", "systemd", "docker"}
 
 type envOptions struct {
 	targetFlags
-	cann    string
-	explain bool
+	changeFlags
+	cann, write string
+	explain     bool
 	container
 }
 
@@ -42,14 +43,16 @@ func (s *session) envCommand() command {
 			{report.T("for a unit file", "供 systemd 单元使用"), "ascendctl env -o systemd"},
 			{report.T("a container with two NPUs", "使用 2 个 NPU 的容器"), "ascendctl env -o docker --device 0-1 --for vllm-ascend@0.23.0"},
 			{report.T("where each variable comes from", "每个变量的来源"), "ascendctl env --explain"},
+			{report.T("a file for every login of a host", "写入主机上供所有登录使用的文件"), "ascendctl env --host root@npu01 --write /etc/profile.d/cann.sh"},
 		},
-		exits: report.T("0 printed, 1 no CANN found, 5 unreachable, 64 usage", "0 已打印，1 未找到 CANN，5 不可达，64 用法错误"),
+		exits: report.T("0 printed or written, 1 no CANN found, 5 unreachable, 6 not agreed, 64 usage", "0 已打印或已写入，1 未找到 CANN，5 不可达，6 未同意，64 用法错误"),
 		flags: func(f *flagSet) {
 			o.targetFlags.flags(f)
 			f.in = flagsWhat
 			f.text(&o.cann, "cann", "", report.T("CANN `VERSION`, where several are installed", "CANN 版本 `VERSION`，用于安装了多个版本的主机"))
 			f.yes(&o.explain, "explain", "", report.T("why each variable is set, and by which file", "每个变量的用途与来源文件"))
 			o.container.flags(f)
+			o.writeFlags(f)
 		},
 		sub: []command{s.envCheckCommand(), s.envRunCommand()},
 		run: func(ctx context.Context, _ []string) error { return s.env(ctx, o) },
@@ -65,6 +68,12 @@ type setup struct {
 }
 
 func (s *session) env(ctx context.Context, o envOptions) error {
+	if o.write != "" {
+		return s.envWrite(ctx, o)
+	}
+	if o.yes || o.dryRun {
+		return usage(report.T("--yes and --dry-run are about --write", "--yes 与 --dry-run 用于 --write"), report.Text{}, report.T("name a file with --write, or leave them out", "用 --write 指定文件，或不使用这些选项"), "")
+	}
 	t, k, err := s.setupOf(ctx, o.targetFlags, o.cann, s.format == "docker")
 	if err != nil {
 		return err
@@ -73,23 +82,30 @@ func (s *session) env(ctx context.Context, o envOptions) error {
 		return s.docker(t, k, o.container)
 	}
 	head := fmt.Sprintf("CANN %s (%s) on %s, by %s %s on %s", k.tree.Version, k.tree.Path, t.Name, Name, s.app.Build.Version, s.started.UTC().Format("2006-01-02"))
-	base := k.facts.Env.Value
-	var text string
-	switch s.format {
-	case "bash":
-		text, err = k.Sh(head)
-	case "fish":
-		text, err = k.Fish(head)
-	case "dotenv", "systemd":
-		text, err = k.File(base, head)
-	default:
+	text, ok, err := k.text(s.format, head)
+	if !ok {
 		return s.show(screen.Env{Envelope: s.envelope("env/v1"), Host: t.Name, Tree: k.tree, NNAL: k.needs.NNAL, ABI: k.needs.ABI,
-			Setup: k.Setup, Moves: k.Moves(base), Explain: o.explain})
+			Setup: k.Setup, Moves: k.Moves(k.facts.Env.Value), Explain: o.explain})
 	}
 	if err == nil {
 		_, err = s.app.Out.Write([]byte(text))
 	}
 	return err
+}
+
+// text is the environment in one of the forms; ok is false for any other.
+func (k setup) text(form, head string) (text string, ok bool, err error) {
+	switch form {
+	case "bash":
+		text, err = k.Sh(head)
+	case "fish":
+		text, err = k.Fish(head)
+	case "dotenv", "systemd":
+		text, err = k.File(k.facts.Env.Value, head)
+	default:
+		return "", false, nil
+	}
+	return text, true, err
 }
 
 // setupOf looks at the one host named and works out what its CANN needs.
@@ -222,7 +238,7 @@ func (s *session) envRunCommand() command {
 			f.text(&version, "cann", "", report.T("CANN `VERSION`, where several are installed", "CANN 版本 `VERSION`，用于安装了多个版本的主机"))
 		},
 		run: func(ctx context.Context, args []string) error {
-			_, k, err := s.setupOf(ctx, targetFlags{hosts: []string{"local"}, parallel: 1}, version, false)
+			_, k, err := s.setupOf(ctx, targetFlags{hosts: []string{"local"}, parallel: 1, sudo: "never"}, version, false)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func (o *container) flags(f *flagSet) {
 	f.text(&o.device, "device", "", report.T("`LIST` of logic ids for -o docker: 0, 0-3, 0,2, free (default all healthy)", "用于 -o docker 的逻辑 ID 列表 `LIST`：0、0-3、0,2、free（默认全部健康设备）"))
 	f.text(&o.workload, "for", "", report.T("`WORKLOAD@VERSION` whose image -o docker runs: vllm-ascend@0.23.0", "-o docker 所运行镜像对应的负载 `WORKLOAD@VERSION`，如 vllm-ascend@0.23.0"))
 	f.text(&o.image, "image", "", report.T("container `IMAGE` instead of that of --for", "容器镜像 `IMAGE`，代替 --for 对应的镜像"))
-	f.text(&o.cdi, "cdi", "", report.T("write a CDI file to `FILE` on this machine instead", "改为在本机写出 CDI 文件 `FILE`"))
+	f.text(&o.cdi, "cdi", "", report.T("write a CDI file to `FILE` of this machine instead; for a file on the host: --write", "改为在本机写出 CDI 文件 `FILE`；写到主机上则用 --write"))
 }
 
 // containerPaths are all paths that a container of any chip could be given.
@@ -48,32 +48,38 @@ const driverRoot = "/usr/local/Ascend/driver"
 // docker prints the line that runs a container with NPUs of that host, or says
 // what is missing where we are inside one already.
 func (s *session) docker(t host.Target, k setup, o container) error {
-	b, err := s.book()
+	c, given, logic, err := s.containerOf(t, k, o)
 	if err != nil {
 		return err
 	}
-	engine, version, _ := strings.Cut(o.workload, "@")
-	given, err := settings.Container(b, k.facts.Generation.Value, engine, driverRoot, func(p string) bool { return k.facts.Paths.Value[p] })
-	if err != nil {
-		return err
-	}
-	if inside := k.facts.Virt.Value; len(k.facts.Marks.Value) > 0 || inside == "docker" || inside == "kubepods" || inside == "containerd" {
-		return missingInside(t.Name, given)
-	}
-	devices, logic, err := s.nodesOf(k.facts, o.device)
-	if err != nil {
-		return err
-	}
-	c := cann.Container{Name: "ascend", Image: o.image, Devices: devices, Nodes: given.Nodes, Mounts: given.Mounts, Shm: given.Shm}
 	if o.cdi != "" {
 		return s.writeCDI(o.cdi, c)
 	}
+	engine, version, _ := strings.Cut(o.workload, "@")
 	if c.Image == "" {
 		if c.Image, err = s.imageOf(k.facts, engine, version); err != nil {
 			return err
 		}
 	}
 	return s.paste(k.facts, c, logic, given.Missing)
+}
+
+// containerOf is a container with NPUs of that host; logic says which they are.
+func (s *session) containerOf(t host.Target, k setup, o container) (c cann.Container, given settings.Given, logic []string, err error) {
+	b, err := s.book()
+	if err != nil {
+		return c, given, nil, err
+	}
+	engine, _, _ := strings.Cut(o.workload, "@")
+	given, err = settings.Container(b, k.facts.Generation.Value, engine, driverRoot, func(p string) bool { return k.facts.Paths.Value[p] })
+	if err != nil {
+		return c, given, nil, err
+	}
+	if inside := k.facts.Virt.Value; len(k.facts.Marks.Value) > 0 || inside == "docker" || inside == "kubepods" || inside == "containerd" {
+		return c, given, nil, missingInside(t.Name, given)
+	}
+	devices, logic, err := s.nodesOf(k.facts, o.device)
+	return cann.Container{Name: "ascend", Image: o.image, Devices: devices, Nodes: given.Nodes, Mounts: given.Mounts, Shm: given.Shm}, given, logic, err
 }
 
 // missingInside answers for a container: a docker line is of no use there.

@@ -156,8 +156,8 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 		return err
 	}
 	s.onSites(ctx, o.targetFlags, all, func(ctx context.Context, k *site) error { return s.make(ctx, k, sets[k]) })
-	return s.change(ctx, o.changeFlags, all, course{again: o.again(s), first: func(ctx context.Context) error { return s.spread(ctx, o, all, sets, seen) }, next: func(k *site) string {
-		line := "ascendctl preflight" + at(k.target.Name)
+	return s.change(ctx, o.changeFlags, all, course{again: o.again(s), at: o.at, first: func(ctx context.Context) error { return s.spread(ctx, o, all, sets, seen) }, next: func(k *site) string {
+		line := "ascendctl preflight" + o.at(k.target.Name)
 		if o.workload != "" {
 			line += " --for " + report.Line(o.workload)
 		}
@@ -320,10 +320,10 @@ func (s *session) bring(ctx context.Context, o installOptions, r *packing, all [
 	return nil
 }
 
-// wheels brings the Python set from where --from says; without it the host's
-// own pip asks the index.
+// wheels brings the Python set from where --from says; without it, or with an
+// index named, the host's own pip asks the index.
 func (s *session) wheels(ctx context.Context, o installOptions, r *packing, set *install.Set, f *facts.Facts) ([]install.File, error) {
-	if o.from == "" || len(set.Pins) == 0 {
+	if o.from == "" || o.index != "" || len(set.Pins) == 0 {
 		return nil, nil
 	}
 	got, err := r.fetch.Wheels(ctx, wheelsOf(set, f))

@@ -185,7 +185,7 @@ func (s *session) judge(o preflightOptions, c *check.Catalogue, l looked) screen
 	out.Overall, _ = check.Overall(found)
 	out.Exit = o.exit(found)
 	for i := range found {
-		found[i].Run = s.onHost(s.ours(found[i].Run), o.targetFlags, l.target)
+		found[i].Run = s.onHost(s.ours(found[i].Run), o, l.target)
 		if out.Next == "" && found[i].Refuses() {
 			out.Next = found[i].Run
 		}
@@ -193,20 +193,26 @@ func (s *session) judge(o preflightOptions, c *check.Catalogue, l looked) screen
 	return out
 }
 
-// onHost makes a line of ours speak of the machine that was looked at, where the
-// command takes one.
-func (s *session) onHost(line string, f targetFlags, t host.Target) string {
-	if !strings.HasPrefix(line, Name+" ") || t.Name == "local" {
+// onHost makes a line of ours speak of the machine that was looked at, and of
+// what it is to run, where the command takes them.
+func (s *session) onHost(line string, o preflightOptions, t host.Target) string {
+	if !strings.HasPrefix(line, Name+" ") {
 		return line
 	}
-	there := line + " " + report.Line("--host", t.Name)
-	if f.file != "" {
-		there += " " + report.Line("--hosts", f.file)
+	for _, more := range []string{o.at(t.Name), o.toRun()} {
+		if more != "" && s.parses(line+more) == nil {
+			line += more
+		}
 	}
-	if s.parses(there) != nil {
-		return line
+	return line
+}
+
+// toRun is what the host is to run, as a flag.
+func (o preflightOptions) toRun() string {
+	if o.workload == "" {
+		return ""
 	}
-	return there
+	return " --for " + report.Line(o.workload)
 }
 
 // exit is the exit code that --fail-on makes of findings.

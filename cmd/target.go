@@ -37,6 +37,21 @@ func (t *targetFlags) flags(f *flagSet) {
 	f.value(&t.timeout, "timeout", report.T("`TIME` to connect", "连接超时 `TIME`"))
 }
 
+// at names a host on a command line as it was named here; nothing for this
+// machine.
+func (t targetFlags) at(name string) string {
+	if name == "" || name == "local" {
+		return ""
+	}
+	line := " --host " + report.Line(name)
+	for _, f := range [][2]string{{"--hosts", t.file}, {"--identity", t.identity}} {
+		if f[1] != "" {
+			line += " " + report.Line(f[0], f[1])
+		}
+	}
+	return line
+}
+
 // targets resolves the flags to machines, in the order they were named.
 func (s *session) targets(t targetFlags) ([]host.Target, error) {
 	if err := oneOf("sudo", t.sudo, "auto", "always", "never"); err != nil {

@@ -20,8 +20,11 @@ func newTasks(r ui.Reporter) *tasks { return &tasks{Reporter: r, all: map[string
 func (t *tasks) set(id string, note report.Text, done, total int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	task := t.all[id]
-	if task == nil {
+	task, begun := t.all[id]
+	if begun && task == nil { // it has ended: a second look at it is no news
+		return
+	}
+	if !begun {
 		task = t.Start(report.Same(id), ui.Size)
 		t.all[id] = task
 	}
@@ -31,6 +34,6 @@ func (t *tasks) set(id string, note report.Text, done, total int64) {
 	}
 	if total > 0 && done >= total {
 		task.End(nil)
-		delete(t.all, id)
+		t.all[id] = nil
 	}
 }

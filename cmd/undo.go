@@ -63,11 +63,11 @@ func (s *session) undo(ctx context.Context, o undoOptions, id string) error {
 		k.made, err = plan.Undo(ctx, k.host, id, s.planOptions())
 		return err
 	})
-	line := "ascendctl undo" + at(ts[0].Name)
+	line := "ascendctl undo" + o.at(ts[0].Name)
 	if id != "" {
 		line += " " + report.Line(id)
 	}
-	return s.change(ctx, o.changeFlags, all, course{again: line})
+	return s.change(ctx, o.changeFlags, all, course{again: line, at: o.at})
 }
 
 func (s *session) journals(ctx context.Context, o undoOptions, all []*site) error {

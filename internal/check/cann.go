@@ -1,13 +1,13 @@
 package check
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/cann"
+	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/report"
 )
 
@@ -35,7 +35,7 @@ func (l *look) toolkit() (*cann.Tree, verdict, bool) {
 	}
 	t := l.active()
 	if t == nil {
-		return nil, unknown(l.CANN.Source, "no CANN"), true
+		return nil, unknown(l.CANN.Source, report.T("no CANN", "未安装 CANN")), true
 	}
 	return t, verdict{}, false
 }
@@ -47,13 +47,13 @@ func cannInstalled(l *look) verdict {
 	t := l.active()
 	switch {
 	case t == nil:
-		return fail(l.CANN.Source, "no tree", strings.Join(l.list("places"), " or "))
+		return fail(l.CANN.Source, report.T("no tree", "没有目录树"), either(l.list("places")))
 	case t.Kind == "toolkit" && t.Version != "":
-		return pass(t.Info, "version="+t.Version)
+		return pass(t.Info, raw("version="+t.Version))
 	case slices.Contains(l.list("runtime_only"), t.Kind):
-		return warn(t.Path, "only "+t.Kind, "toolkit")
+		return warn(t.Path, report.T("only %s", "只有 %s", t.Kind), raw("toolkit"))
 	}
-	return fail(t.Path, "no version=", strings.Join(l.list("places"), " or "))
+	return fail(t.Path, noSuch("version="), either(l.list("places")))
 }
 
 func cannArch(l *look) verdict {
@@ -65,9 +65,9 @@ func cannArch(l *look) verdict {
 		return v
 	}
 	if t.Arch == "" {
-		return unknown(t.Info, "no arch=")
+		return unknown(t.Info, noSuch("arch="))
 	}
-	return ifElse(t.Arch == l.spelled(), report.Fail, t.Info, "arch="+t.Arch, l.spelled())
+	return ifElse(t.Arch == l.spelled(), report.Fail, t.Info, raw("arch="+t.Arch), raw(l.spelled()))
 }
 
 func cannOps(l *look) verdict {
@@ -76,7 +76,7 @@ func cannOps(l *look) verdict {
 		return v
 	}
 	if l.chip() == "" {
-		return unknown(l.Generation.Source, "generation of the chip not known")
+		return unknown(l.Generation.Source, report.T("generation of the chip not known", "芯片代际未知"))
 	}
 	folders := l.dict("folders")
 	want := folders[l.chip()]
@@ -92,11 +92,11 @@ func cannOps(l *look) verdict {
 	where := path.Join(t.Path, l.list("places")[0])
 	switch {
 	case len(ours) == 0:
-		return fail(where, orNone(strings.Join(others, " ")), want)
+		return fail(where, orNone(strings.Join(others, " ")), raw(want))
 	case len(others) > 0:
-		return warn(where, want+" and "+strings.Join(others, " "), want+" only")
+		return warn(where, both(append([]string{want}, others...)), report.T("%s only", "仅 %s", want))
 	}
-	return pass(where, want)
+	return pass(where, raw(want))
 }
 
 // opsVersions gives the versions to compare: up to 8.3 those of the running
@@ -125,16 +125,16 @@ func cannOpsVersion(l *look) verdict {
 		return v
 	}
 	ops, runtime, source := opsVersions(t)
-	seen := fmt.Sprintf("ops %s, toolkit %s", orNone(ops), orNone(runtime))
+	seen := report.T("ops %s, toolkit %s", "算子包 %s，toolkit %s", orNone(ops), orNone(runtime))
 	switch {
 	case ops == "" || runtime == "":
 		return unknown(source, seen)
 	case ops == runtime:
 		return pass(source, seen)
 	case firstTwo(ops) == firstTwo(runtime):
-		return warn(source, seen, "equal")
+		return warn(source, seen, equal())
 	}
-	return fail(source, seen, "equal")
+	return fail(source, seen, equal())
 }
 
 func cannNNAL(l *look) verdict {
@@ -145,16 +145,16 @@ func cannNNAL(l *look) verdict {
 	var seen []string
 	for _, n := range l.CANN.Value.NNAL {
 		if n.SetEnv != "" && n.Version == want {
-			return pass(n.Info, n.Version)
+			return pass(n.Info, raw(n.Version))
 		}
 		if n.SetEnv != "" {
 			seen = append(seen, n.Version)
 		}
 	}
 	if len(seen) > 0 {
-		return warn(l.CANN.Value.NNAL[0].Path, strings.Join(seen, " "), want)
+		return warn(l.CANN.Value.NNAL[0].Path, raw(seen...), raw(want))
 	}
-	return fail(l.CANN.Source, "no nnal with a set_env.sh", strings.TrimSpace("nnal "+want))
+	return fail(l.CANN.Source, report.T("no nnal with a set_env.sh", "没有带 set_env.sh 的 nnal"), raw(strings.TrimSpace("nnal "+want)))
 }
 
 func cannABI(l *look) verdict {
@@ -164,10 +164,17 @@ func cannABI(l *look) verdict {
 	_, abi, ok := strings.Cut(l.env("ATB_HOME_PATH"), "cxx_abi_")
 	abi, _, _ = strings.Cut(abi, "/")
 	if !ok || !l.TorchABI.Known() {
-		return unknown(l.Env.Source, "ATB_HOME_PATH "+orNone(l.env("ATB_HOME_PATH"))+", torch "+string(l.TorchABI.State))
+		return unknown(l.Env.Source, report.T("ATB_HOME_PATH %s, ABI of torch %s", "ATB_HOME_PATH 为 %s，torch 的 ABI：%s", orNone(l.env("ATB_HOME_PATH")), abiOf(l.TorchABI)))
 	}
 	torch := strconv.Itoa(l.TorchABI.Value)
-	return ifElse(abi == torch, report.Fail, l.Env.Source, "ATB cxx_abi_"+abi, "cxx_abi_"+torch+" of torch")
+	return ifElse(abi == torch, report.Fail, l.Env.Source, raw("ATB cxx_abi_"+abi), report.T("cxx_abi_%s of torch", "torch 的 cxx_abi_%s", torch))
+}
+
+func abiOf(f facts.Fact[int]) report.Text {
+	if f.Absent() {
+		return absent()
+	}
+	return raw(strconv.Itoa(f.Value))
 }
 
 func cannMulti(l *look) verdict {
@@ -175,18 +182,18 @@ func cannMulti(l *look) verdict {
 	if stop {
 		return v
 	}
-	var seen []string
+	var seen []report.Text
 	for _, o := range l.CANN.Value.Trees {
-		seen = append(seen, fmt.Sprintf("%s in %s", orNone(o.Version), o.Path))
+		seen = append(seen, report.T("%s in %s", "%s 位于 %s", orNone(o.Version), o.Path))
 	}
-	text := strings.Join(seen, "; ")
+	all := joined(seen, "; ", "；")
 	switch {
 	case len(seen) == 1:
-		return pass(t.Path, text)
+		return pass(t.Path, all)
 	case t.Active != "" && t.Info != "":
-		return warn(t.Active, text, "one, or a clear switch")
+		return warn(t.Active, all, report.T("one, or a clear switch", "只有一套，或能明确切换"))
 	}
-	return fail(t.Path, text, "an active link that leads to one of them")
+	return fail(t.Path, all, report.T("an active link that leads to one of them", "有生效的链接指向其中一套"))
 }
 
 func cannLinks(l *look) verdict {
@@ -195,14 +202,18 @@ func cannLinks(l *look) verdict {
 	}
 	for _, link := range l.CANN.Value.Links {
 		if link.Real == "" && !link.Folder {
-			return fail(link.Path, "leads nowhere: "+orNone(link.Target), "a tree")
+			return fail(link.Path, report.T("leads nowhere: %s", "指向不存在的位置：%s", orNone(link.Target)), report.T("a tree", "目录树"))
 		}
 	}
 	var loose []string
 	for _, t := range l.CANN.Value.Trees {
 		loose = append(loose, t.Dangling...)
 	}
-	return ifElse(len(loose) == 0, report.Warn, l.CANN.Source, listed(unique(loose), "dangling", "all resolve"), "all resolve")
+	resolve := report.T("all resolve", "链接均有效")
+	if len(loose) == 0 {
+		return pass(l.CANN.Source, resolve)
+	}
+	return warn(l.CANN.Source, report.T("dangling: %s", "链接失效：%s", strings.Join(unique(loose), " ")), resolve)
 }
 
 const readOnly, readRun = 4, 5 // of the three permission bits
@@ -217,13 +228,13 @@ func cannPerms(l *look) verdict {
 	}
 	w, ok := l.jobUser()
 	if !ok {
-		return unknown(l.Accounts.Source, "no user "+l.job.User)
+		return unknown(l.Accounts.Source, noUser(l.job.User))
 	}
 	var all []verdict
 	for _, name := range l.list("files") {
 		at := slices.IndexFunc(t.Files, func(f cann.File) bool { return strings.HasSuffix(f.Path, "/"+name) })
 		if at < 0 {
-			all = append(all, fail(path.Join(t.Path, name), "absent", "readable"))
+			all = append(all, fail(path.Join(t.Path, name), absent(), report.T("readable", "可读")))
 			continue
 		}
 		need := uint64(readOnly)
@@ -240,18 +251,18 @@ func cannPerms(l *look) verdict {
 func readable(f cann.File, w who, need uint64) verdict {
 	mode, err := strconv.ParseUint(f.Mode, 8, 32)
 	if err != nil {
-		return unknown(f.Path, "mode not known")
+		return unknown(f.Path, report.T("mode not known", "权限位未知"))
 	}
-	seen := fmt.Sprintf("mode %s, owner %d:%d, user %s", f.Mode, f.UID, f.GID, w.name)
+	seen := report.T("mode %s, owner %d:%d, user %s", "权限 %s，属主 %d:%d，用户 %s", f.Mode, f.UID, f.GID, w.name)
 	everybody := mode&need == need
 	group := slices.Contains(w.groups, f.GID) && mode>>3&need == need
 	switch {
 	case everybody || group:
 		return pass(f.Path, seen)
 	case w.uid == f.UID && mode>>6&need == need, w.uid == 0:
-		return warn(f.Path, seen, "readable for others too")
+		return warn(f.Path, seen, report.T("readable for others too", "其他用户也可读"))
 	}
-	return fail(f.Path, seen, "readable for "+w.name)
+	return fail(f.Path, seen, report.T("readable for %s", "%s 可读", w.name))
 }
 
 func cannDriverNeeds(l *look) verdict {
@@ -263,11 +274,11 @@ func cannDriverNeeds(l *look) verdict {
 	got := l.Driver.Value.HAL
 	switch {
 	case asked == "":
-		return skip(t.Path, l.word("asked")+" absent")
+		return skip(t.Path, noSuch(l.word("asked")))
 	case got == "":
-		return unknown(l.Driver.Source, l.word("has")+" absent")
+		return unknown(l.Driver.Source, noSuch(l.word("has")))
 	}
-	return ifElse(compareVersions(got, asked) >= 0, report.Fail, l.Driver.Source, l.word("has")+"="+got, ">= "+asked)
+	return ifElse(compareVersions(got, asked) >= 0, report.Fail, l.Driver.Source, raw(l.word("has")+"="+got), raw(">=", asked))
 }
 
 func cannStub(l *look) verdict {
@@ -277,13 +288,13 @@ func cannStub(l *look) verdict {
 	for _, e := range l.elements("LD_LIBRARY_PATH") {
 		e = strings.TrimRight(e, "/")
 		if strings.HasSuffix(e, l.word("stub")) {
-			return warn(l.Env.Source, "LD_LIBRARY_PATH: "+e, "after the driver")
+			return warn(l.Env.Source, raw("LD_LIBRARY_PATH:", e), report.T("after the driver", "排在驱动之后"))
 		}
 		if l.isDriverLib(e) {
 			break
 		}
 	}
-	return pass(l.Env.Source, "no stub before the driver")
+	return pass(l.Env.Source, report.T("no stub before the driver", "驱动之前没有桩库"))
 }
 
 // isDriverLib is true for a folder that holds the driver's libraries.
@@ -295,22 +306,22 @@ func cannPythonDirs(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	var missing []string
+	var lost []string
 	for _, f := range l.list("folders") {
 		if !slices.ContainsFunc(l.elements("PYTHONPATH"), func(e string) bool { return strings.HasSuffix(strings.TrimRight(e, "/"), "/"+f) }) {
-			missing = append(missing, f)
+			lost = append(lost, f)
 		}
 	}
-	if len(missing) == 0 {
-		return pass(l.Env.Source, "PYTHONPATH has both")
+	if len(lost) == 0 {
+		return pass(l.Env.Source, report.T("PYTHONPATH has both", "PYTHONPATH 中两者齐全"))
 	}
-	seen, wanted := "PYTHONPATH lacks "+strings.Join(missing, " "), strings.Join(l.list("folders"), " ")
+	seen, wanted := report.T("PYTHONPATH lacks %s", "PYTHONPATH 缺少 %s", strings.Join(lost, " ")), raw(l.list("folders")...)
 	if v, stop := blank(l.Packages); stop {
 		return v
 	}
 	for _, w := range l.list("wheels") {
 		if _, ok := l.Packages.Value[w]; ok {
-			return warn(l.Env.Source, seen+", wheel "+w, wanted)
+			return warn(l.Env.Source, report.T("%s, wheel %s", "%s，已安装 wheel %s", seen, w), wanted)
 		}
 	}
 	return fail(l.Env.Source, seen, wanted)

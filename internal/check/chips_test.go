@@ -68,7 +68,7 @@ func TestEachGenerationHasItsOwnRules(t *testing.T) {
 			if g.name == "A2" {
 				wrong = "ascend910_93"
 			}
-			if f := turnedTo(t, c, a2, "cann.ops", generation(g.name, wrong)); f.Status != report.Fail || f.Evidence[0].Wanted != g.ops {
+			if f := turnedTo(t, c, a2, "cann.ops", generation(g.name, wrong)); f.Status != report.Fail || f.Evidence[0].Wanted.En != g.ops {
 				t.Errorf("with %s: %s, %+v", wrong, f.Status, f.Evidence)
 			}
 			if f := turnedTo(t, c, a2, "dev.manager", generation(g.name, g.ops, "/dev/davinci_manager")); f.Status != report.Fail {
@@ -113,7 +113,7 @@ func TestDiesCardsBoardsAndSlicesAreCountedAsWhatTheyAre(t *testing.T) {
 		{"ubuntu2004-300ipro-310p3", "net.npu_ip", report.Skip, "310P"}, //
 	} {
 		f := turnedTo(t, c, w.base, w.id)
-		if f.Status != w.want || w.seen != "" && !slices.ContainsFunc(f.Evidence, func(e report.Evidence) bool { return strings.Contains(e.Seen, w.seen) }) {
+		if f.Status != w.want || w.seen != "" && !slices.ContainsFunc(f.Evidence, func(e report.Evidence) bool { return strings.Contains(e.Seen.En, w.seen) }) {
 			t.Errorf("%s on %s: want %s (%s), got %s: %+v", w.id, w.base, w.want, w.seen, f.Status, f.Evidence)
 		}
 	}
@@ -183,7 +183,7 @@ func TestAProvidersPartsAreRecognised(t *testing.T) {
 func TestAWantedEngineSaysWhatItNeeds(t *testing.T) {
 	c := catalogue(t)
 	f := turnedTo(t, c, a2, "cann.version_ok", func(w *world) { w.s.CANN, w.s.Version = "", "0.23.0" })
-	if f.Status != report.Fail || !strings.Contains(f.Evidence[0].Wanted, "row vllm_ascend/0.23.0") {
+	if f.Status != report.Fail || !strings.Contains(f.Evidence[0].Wanted.En, "row vllm_ascend/0.23.0") {
 		t.Errorf("want the CANN of the row, got %+v", f)
 	}
 	f = turnedTo(t, c, a2, "py.engine", func(w *world) { w.s.Version = "0.99.0" })

@@ -42,14 +42,10 @@ func devManager(l *look) verdict {
 		return v
 	}
 	missing := l.noManager()
-	return ifElse(len(missing) == 0, report.Fail, l.Nodes.Source, listed(missing, "missing", "all there"), "no node missing")
-}
-
-func listed(names []string, what, none string) string {
-	if len(names) == 0 {
-		return none
+	if len(missing) == 0 {
+		return pass(l.Nodes.Source, allThere())
 	}
-	return what + ": " + strings.Join(names, " ")
+	return fail(l.Nodes.Source, without(missing...), report.T("no node missing", "设备节点齐全"))
 }
 
 func devNodes(l *look) verdict {
@@ -65,7 +61,7 @@ func devNodes(l *look) verdict {
 		want, source = n, l.PCI.Source
 	}
 	want = max(want, l.job.want())
-	seen, wanted := count(got, "nodes"), fmt.Sprintf("%d (%s)", want, source)
+	seen, wanted := report.T("%d nodes", "%d 个设备节点", got), report.T("%d (%s)", "%d（%s）", want, source)
 	switch {
 	case got == 0:
 		return fail(l.Nodes.Source, seen, wanted)
@@ -180,6 +176,10 @@ func (l *look) noAccess(w who) (facts.Node, bool) {
 	return facts.Node{}, false
 }
 
+func noNode() report.Text { return report.T("no node to look at", "没有可查看的设备节点") }
+
+func noUser(name string) report.Text { return report.T("no user %s", "没有用户 %s", name) }
+
 func shownNode(n facts.Node) string {
 	return fmt.Sprintf("%s %s %s:%s", n.Path, n.Mode, n.Owner, n.Group)
 }
@@ -190,7 +190,7 @@ func (l *look) ready() (verdict, bool) {
 		return v, true
 	}
 	if len(l.used()) == 0 {
-		return unknown(l.Nodes.Source, "no node to look at"), true
+		return unknown(l.Nodes.Source, noNode()), true
 	}
 	return blank(l.Identity)
 }
@@ -204,12 +204,16 @@ func devPerms(l *look) verdict {
 		if v, stop := blank(l.Accounts); stop {
 			return v
 		}
-		return warn(l.Accounts.Source, "no user "+l.job.User, l.job.User)
+		return warn(l.Accounts.Source, noUser(l.job.User), raw(l.job.User))
 	}
 	if n, denied := l.noAccess(w); denied {
-		return fail(l.Nodes.Source, fmt.Sprintf("%s, not for %s", shownNode(n), w.name), "read and write for "+w.name)
+		return fail(l.Nodes.Source, report.T("%s, not for %s", "%s，%s 无权读写", shownNode(n), w.name), report.T("read and write for %s", "%s 可读写", w.name))
 	}
-	return pass(l.Nodes.Source, shownNode(l.used()[0])+" for "+w.name)
+	return pass(l.Nodes.Source, forUser(l.used()[0], w.name))
+}
+
+func forUser(n facts.Node, name string) report.Text {
+	return report.T("%s for %s", "%s，%s 可读写", shownNode(n), name)
 }
 
 func devUser(l *look) verdict {
@@ -221,13 +225,13 @@ func devUser(l *look) verdict {
 		name = l.Install.Value.User
 	}
 	if slices.ContainsFunc(l.Accounts.Value.Users, func(u facts.User) bool { return u.Name == name }) {
-		return pass(l.Accounts.Source, name)
+		return pass(l.Accounts.Source, raw(name))
 	}
 	bad := report.Warn
 	if l.job.installs("driver") {
 		bad = report.Fail
 	}
-	return say(bad, l.Accounts.Source, "no user "+name, name)
+	return say(bad, l.Accounts.Source, noUser(name), raw(name))
 }
 
 func devUID1000(l *look) verdict {
@@ -237,15 +241,15 @@ func devUID1000(l *look) verdict {
 	id, name := int(l.number("id")), l.word("user")
 	for _, u := range l.Accounts.Value.Users {
 		if u.UID == id && u.Name != name {
-			return warn(l.Accounts.Source, fmt.Sprintf("uid %d is %s", id, u.Name), name)
+			return warn(l.Accounts.Source, report.T("uid %d is %s", "uid %d 属于 %s", id, u.Name), raw(name))
 		}
 	}
 	for _, g := range l.Accounts.Value.Groups {
 		if g.GID == id && g.Name != name {
-			return warn(l.Accounts.Source, fmt.Sprintf("gid %d is %s", id, g.Name), name)
+			return warn(l.Accounts.Source, report.T("gid %d is %s", "gid %d 属于 %s", id, g.Name), raw(name))
 		}
 	}
-	return pass(l.Accounts.Source, fmt.Sprintf("%d is free or %s", id, name))
+	return pass(l.Accounts.Source, report.T("%d is free or %s", "%d 空闲或属于 %s", id, name))
 }
 
 func devGroup(l *look) verdict {
@@ -257,22 +261,22 @@ func devGroup(l *look) verdict {
 	in := func(g facts.Group) bool { return g.GID == gid }
 	switch {
 	case id.UID == 0 || n.Mode == l.word("open_mode") || id.GID == gid || slices.ContainsFunc(id.Groups, in):
-		return pass(l.Identity.Source, shownNode(n)+" for "+id.User)
+		return pass(l.Identity.Source, forUser(n, id.User))
 	case slices.ContainsFunc(l.Accounts.Value.Groups, func(g facts.Group) bool { return in(g) && slices.Contains(g.Members, id.User) }):
-		return warn(l.Identity.Source, id.User+" is in "+n.Group+", this session is not", n.Group)
+		return warn(l.Identity.Source, report.T("%s is in %s, this session is not", "%s 属于 %s 组，当前会话不在该组", id.User, n.Group), raw(n.Group))
 	case unread(l.Accounts):
-		return unknown(l.Accounts.Source, "members of "+n.Group+" not known")
+		return unknown(l.Accounts.Source, report.T("members of %s not known", "%s 组的成员未知", n.Group))
 	}
-	return fail(l.Identity.Source, id.User+" is not in "+n.Group, n.Group)
+	return fail(l.Identity.Source, report.T("%s is not in %s", "%s 不属于 %s 组", id.User, n.Group), raw(n.Group))
 }
 
 func devExclusive(l *look) verdict {
 	f := l.table()
 	if rows(f) > 0 {
-		return pass(f.Source, "npu-smi answered")
+		return pass(f.Source, report.T("npu-smi answered", "npu-smi 已应答"))
 	}
 	if s := f.Value; f.Known() && (s.Exit != nil && *s.Exit == int(l.number("exit")) || s.Failure != nil && strings.Contains(s.Failure.Line, l.word("text"))) {
-		return fail(f.Source, note(f), "no other container")
+		return fail(f.Source, note(f), report.T("no other container", "没有其他容器占用"))
 	}
 	return unknown(f.Source, note(f))
 }
@@ -282,14 +286,15 @@ func devVNPU(l *look) verdict {
 		return v
 	}
 	if len(l.used()) == 0 {
-		return unknown(l.Nodes.Source, "no node to look at")
+		return unknown(l.Nodes.Source, noNode())
 	}
+	whole := report.T("whole chips", "整个芯片")
 	for _, n := range l.Nodes.Value {
 		k, err := strconv.Atoi(strings.TrimPrefix(n.Path, "/dev/davinci"))
 		if strings.HasPrefix(n.Path, "/dev/vdavinci") || err == nil && float64(k) >= l.number("first_id") {
-			return warn(l.Nodes.Source, n.Path, "whole chips")
+			return warn(l.Nodes.Source, raw(n.Path), whole)
 		}
 	}
 	return ifElse(l.Install.Value.Mode == "" || l.Install.Value.Mode != l.word("guest_mode"), report.Warn, l.Install.Source,
-		"Driver_Install_Mode="+orNone(l.Install.Value.Mode), "whole chips")
+		report.T("Driver_Install_Mode=%s", "Driver_Install_Mode=%s", orNone(l.Install.Value.Mode)), whole)
 }

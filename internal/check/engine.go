@@ -12,7 +12,7 @@ import (
 type look struct {
 	*facts.Facts
 	job *Scene
-	why string // which row wants the CANN of job, where a row does
+	row string // which row wants the CANN of job, where a row does
 	*Spec
 	c    *Catalogue
 	done map[string]*report.Finding
@@ -43,8 +43,8 @@ func judges() map[string]map[string]judge {
 // could not be read is unknown and never a fail.
 func Host(c *Catalogue, f *facts.Facts, s Scene) []report.Finding {
 	out := make([]report.Finding, len(c.specs))
-	job, why := c.complete(s, f)
-	l := look{Facts: f, job: &job, why: why, c: c, done: map[string]*report.Finding{}}
+	job, row := c.complete(s, f)
+	l := look{Facts: f, job: &job, row: row, c: c, done: map[string]*report.Finding{}}
 	for _, i := range c.order {
 		l.Spec = &c.specs[i]
 		out[i] = l.finding()

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -27,19 +26,21 @@ var envJudges = map[string]judge{
 	"env.set_u":         {"", envSetU},
 }
 
-func envSetU(*look) verdict { return pass("ascendctl", "set_env.sh is never sourced under set -u") }
+func envSetU(*look) verdict {
+	return pass("ascendctl", report.T("set_env.sh is never sourced under set -u", "从不在 set -u 下加载 set_env.sh"))
+}
 
 // lacksCANN says what an environment lacks of what set_env.sh exports.
-func (l *look) lacksCANN(env map[string]string) (missing []string) {
+func (l *look) lacksCANN(env map[string]string) (missing []report.Text) {
 	for _, v := range l.list("variables") {
 		if env[v] == "" {
-			missing = append(missing, v)
+			missing = append(missing, raw(v))
 		}
 	}
 	lib := strings.ReplaceAll(l.word("library"), "{ASCEND_HOME_PATH}", strings.TrimRight(env["ASCEND_HOME_PATH"], "/"))
 	clean := func(e string) bool { return strings.TrimRight(e, "/") == lib }
 	if len(missing) == 0 && !slices.ContainsFunc(strings.Split(env["LD_LIBRARY_PATH"], ":"), clean) {
-		missing = append(missing, lib+" in LD_LIBRARY_PATH")
+		missing = append(missing, report.T("%s in LD_LIBRARY_PATH", "LD_LIBRARY_PATH 中的 %s", lib))
 	}
 	return missing
 }
@@ -48,16 +49,16 @@ func envSourced(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	wanted := strings.Join(l.list("variables"), " ")
+	wanted := raw(l.list("variables")...)
 	if missing := l.lacksCANN(l.Env.Value); len(missing) > 0 {
-		return fail(l.Env.Source, "missing: "+strings.Join(missing, ", "), wanted)
+		return fail(l.Env.Source, report.T("missing: %s", "缺少：%s", commas(missing)), wanted)
 	}
 	if l.EnvProcess.Known() {
 		if missing := l.lacksCANN(l.EnvProcess.Value); len(missing) > 0 {
-			return warn(l.EnvProcess.Source, "the process lacks "+strings.Join(missing, ", "), wanted)
+			return warn(l.EnvProcess.Source, report.T("the process lacks %s", "进程缺少 %s", commas(missing)), wanted)
 		}
 	}
-	return pass(l.Env.Source, "ASCEND_HOME_PATH="+l.env("ASCEND_HOME_PATH"))
+	return pass(l.Env.Source, raw("ASCEND_HOME_PATH="+l.env("ASCEND_HOME_PATH")))
 }
 
 var treeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(?:ascend-toolkit/|cann-)(\d[^/:]*)`) })
@@ -104,18 +105,20 @@ func envMixed(l *look) verdict {
 	}
 	switch abis = unique(abis); {
 	case len(where) > 1:
-		var seen []string
+		var seen []report.Text
 		for _, r := range keys(where) {
-			seen = append(seen, r+" in "+where[r])
+			seen = append(seen, report.T("%s in %s", "%s 出现于 %s", r, where[r]))
 		}
-		return fail(l.Env.Source, strings.Join(seen, ", "), "one version")
+		return fail(l.Env.Source, joined(seen, ", ", "，"), report.T("one version", "同一版本"))
 	case len(abis) > 1:
-		return warn(l.Env.Source, strings.Join(abis, " and "), "one")
+		return warn(l.Env.Source, both(abis), report.T("one", "只有一种"))
 	case len(twice) > 0:
-		return warn(l.Env.Source, "twice: "+twice[0], "once")
+		return warn(l.Env.Source, report.T("twice: %s", "重复：%s", twice[0]), once())
 	}
 	return pass(l.Env.Source, orNone(strings.Join(keys(where), " ")))
 }
+
+func once() report.Text { return report.T("once", "一次") }
 
 func envEmpty(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
@@ -123,10 +126,10 @@ func envEmpty(l *look) verdict {
 	}
 	for _, v := range l.list("variables") {
 		if slices.Contains(l.elements(v), "") {
-			return warn(l.Env.Source, v+" has an empty element", "none")
+			return warn(l.Env.Source, report.T("%s has an empty element", "%s 含空元素", v), orNone(""))
 		}
 	}
-	return pass(l.Env.Source, "none")
+	return pass(l.Env.Source, orNone(""))
 }
 
 func envDups(l *look) verdict {
@@ -138,26 +141,26 @@ func envDups(l *look) verdict {
 		for _, e := range l.elements(v) {
 			times[e]++
 			if e != "" && float64(times[e]) > l.number("times") {
-				return warn(l.Env.Source, v+": "+e+" more than "+l.shown("times"), "once")
+				return warn(l.Env.Source, report.T("%s: %s more than %s", "%s：%s 超过 %s", v, e, l.shown("times")), once())
 			}
 		}
 	}
-	return pass(l.Env.Source, "none")
+	return pass(l.Env.Source, orNone(""))
 }
 
 func envConda(l *look) verdict {
 	if l.TorchImport.Known() && !l.TorchImport.Value.OK && l.regex("text").MatchString(l.TorchImport.Value.Text) {
-		return fail(l.TorchImport.Source, l.TorchImport.Value.Text, "a newer "+l.word("library"))
+		return fail(l.TorchImport.Source, raw(l.TorchImport.Value.Text), report.T("a newer %s", "更新的 %s", l.word("library")))
 	}
 	if v, stop := blank(l.LibStdCxx); stop {
 		return v
 	}
 	lib, prefix := l.LibStdCxx.Value, l.env("CONDA_PREFIX")
 	if l.LibStdCxx.Absent() || lib == "" {
-		return pass(l.LibStdCxx.Source, "none along LD_LIBRARY_PATH")
+		return pass(l.LibStdCxx.Source, report.T("none along LD_LIBRARY_PATH", "LD_LIBRARY_PATH 各目录中均无"))
 	}
 	ofConda := prefix != "" && under(lib, prefix) || strings.Contains(path.Dir(lib), "conda")
-	return ifElse(!ofConda, report.Warn, l.LibStdCxx.Source, lib, "that of the system")
+	return ifElse(!ofConda, report.Warn, l.LibStdCxx.Source, raw(lib), report.T("that of the system", "系统自带的库"))
 }
 
 // envVisible follows the runtime: a list that is not strictly rising is refused
@@ -170,12 +173,12 @@ func envVisible(l *look) verdict {
 	name := l.word("variable")
 	value, set := l.Env.Value[name]
 	if !set {
-		return pass(l.Env.Source, name+" not set")
+		return pass(l.Env.Source, report.T("%s not set", "未设置 %s", name))
 	}
 	chips := rows(l.table())
-	seen, wanted := name+"="+value, "rising logic ids"
+	seen, wanted := raw(name+"="+value), report.T("rising logic ids", "递增的逻辑 ID")
 	if chips > 0 {
-		wanted = fmt.Sprintf("rising logic ids below %d", chips)
+		wanted = report.T("rising logic ids below %d", "小于 %d 且递增的逻辑 ID", chips)
 	}
 	last, kept, cut := -1, 0, false
 	for _, w := range strings.Split(value, ",") {
@@ -185,18 +188,18 @@ func envVisible(l *look) verdict {
 			break
 		}
 		if id <= last {
-			return fail(l.Env.Source, seen+": refused as a whole", wanted)
+			return fail(l.Env.Source, report.T("%s: refused as a whole", "%s：整体不被接受", seen), wanted)
 		}
 		last = id
 		kept++
 	}
 	switch {
 	case kept == 0:
-		return fail(l.Env.Source, seen+": nothing is left", wanted)
+		return fail(l.Env.Source, report.T("%s: nothing is left", "%s：没有剩余设备", seen), wanted)
 	case cut:
-		return warn(l.Env.Source, fmt.Sprintf("%s: cut after %d", seen, kept), wanted)
+		return warn(l.Env.Source, report.T("%s: cut after %d", "%s：第 %d 个之后被截断", seen, kept), wanted)
 	case chips == 0:
-		return unknown(l.table().Source, seen+": number of chips not known")
+		return unknown(l.table().Source, report.T("%s: number of chips not known", "%s：芯片数量未知", seen))
 	}
 	return pass(l.Env.Source, seen)
 }
@@ -205,10 +208,10 @@ func envFictional(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	all := []verdict{pass(l.Env.Source, "none")}
+	all := []verdict{pass(l.Env.Source, orNone(""))}
 	for _, f := range l.c.settings.Judge(l.Env.Value, settings.Installed{}) {
 		if f.Fault == settings.Invented {
-			all = append(all, warn(l.Env.Source, f.Name+" (fictional)", f.Do.En))
+			all = append(all, warn(l.Env.Source, report.T("%s (fictional)", "%s（不存在）", f.Name), f.Do))
 		}
 	}
 	return worst(all...)
@@ -218,11 +221,11 @@ func envDeprecated(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	all := []verdict{pass(l.Env.Source, "none")}
+	all := []verdict{pass(l.Env.Source, orNone(""))}
 	gone := func(names map[string]string, installed, what string, after func(c int) bool) {
 		for _, n := range keys(names) {
 			if _, set := l.Env.Value[n]; set && installed != "" && after(compareVersions(installed, names[n])) {
-				all = append(all, warn(l.Env.Source, n, "not with "+what+" "+installed))
+				all = append(all, warn(l.Env.Source, raw(n), report.T("not with %s %s", "%s %s 中不再使用", what, installed)))
 			}
 		}
 	}
@@ -236,10 +239,10 @@ func envLegacy(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	all := []verdict{pass(l.Env.Source, "none")}
+	all := []verdict{pass(l.Env.Source, orNone(""))}
 	for _, n := range l.list("variables") {
 		if l.env(n) != "" {
-			all = append(all, warn(l.Env.Source, n+"="+l.env(n), "not set"))
+			all = append(all, warn(l.Env.Source, raw(n+"="+l.env(n)), report.T("not set", "未设置")))
 		}
 	}
 	parts := l.regex("parts")
@@ -249,12 +252,12 @@ func envLegacy(l *look) verdict {
 				continue
 			}
 			there, asked := l.Paths.Value[e]
-			bad := report.Warn
+			bad, seen := report.Warn, raw(v+":", e)
 			if asked && !there {
 				bad = report.Fail
-				e += ", which does not exist"
+				seen = report.T("%s, which does not exist", "%s（不存在）", seen)
 			}
-			all = append(all, say(bad, l.Env.Source, v+": "+e, "the layout since 5.1"))
+			all = append(all, say(bad, l.Env.Source, seen, report.T("the layout since 5.1", "5.1 起的目录布局")))
 		}
 	}
 	return worst(all...)
@@ -264,11 +267,11 @@ func envDebug(l *look) verdict {
 	if v, stop := blank(l.Env); stop {
 		return v
 	}
-	all := []verdict{pass(l.Env.Source, "none")}
+	all := []verdict{pass(l.Env.Source, orNone(""))}
 	switches := l.lists("switches")
 	for _, n := range keys(switches) {
 		if slices.Contains(switches[n], l.env(n)) {
-			all = append(all, warn(l.Env.Source, n+"="+l.env(n), "not set"))
+			all = append(all, warn(l.Env.Source, raw(n+"="+l.env(n)), report.T("not set", "未设置")))
 		}
 	}
 	return worst(all...)

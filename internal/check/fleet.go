@@ -17,7 +17,7 @@ var fleetJudges = map[string]judge{
 
 // oneHost: what compares hosts has nothing to say of one.
 func oneHost(*look) verdict {
-	return skip("hosts", "one host at a time: compared when several are asked")
+	return skip("hosts", report.T("one host at a time: compared when several are asked", "单台主机：查询多台时才比较"))
 }
 
 // Member is one host of a fleet, looked at and judged.
@@ -74,7 +74,7 @@ func Fleet(c *Catalogue, hosts []Member, s Scene) (out []report.Finding) {
 }
 
 func (fl *fleet) finding(see func(*fleet) verdict) report.Finding {
-	v := skip("hosts", "does not apply to two of them")
+	v := skip("hosts", report.T("does not apply to two of them", "适用的主机不足 2 台"))
 	if len(fl.looks) > 1 {
 		v = see(fl)
 	}
@@ -89,7 +89,7 @@ func (fl *fleet) finding(see func(*fleet) verdict) report.Finding {
 }
 
 // same compares one value of every host; "" is a host that does not tell it.
-func (fl *fleet) same(what string, bad report.Status, of func(l *look) string) verdict {
+func (fl *fleet) same(what report.Text, bad report.Status, of func(l *look) string) verdict {
 	hosts := map[string][]string{}
 	for i := range fl.looks {
 		if v := of(&fl.looks[i]); v != "" {
@@ -100,13 +100,13 @@ func (fl *fleet) same(what string, bad report.Status, of func(l *look) string) v
 	var seen []report.Evidence
 	for _, v := range keys(hosts) {
 		told += len(hosts[v])
-		seen = append(seen, report.Evidence{Source: strings.Join(hosts[v], " "), Seen: what + " " + v, Wanted: "one"})
+		seen = append(seen, report.Evidence{Source: strings.Join(hosts[v], " "), Seen: report.T("%s %s", "%s %s", what, v), Wanted: report.T("one", "同一个值")})
 	}
 	switch {
 	case told < 2:
-		return unknown("hosts", "fewer than two tell their "+what)
+		return unknown("hosts", report.T("fewer than two tell their %s", "不足 2 台主机给出：%s", what))
 	case len(hosts) == 1:
-		return pass(count(told, "hosts"), seen[0].Seen)
+		return pass(strings.Join(fl.names, " "), seen[0].Seen)
 	}
 	return verdict{status: bad, evidence: seen}
 }
@@ -115,11 +115,11 @@ func (fl *fleet) same(what string, bad report.Status, of func(l *look) string) v
 func (fl *fleet) badly() report.Status { return (&look{job: fl.job}).badly() }
 
 func fleetDriver(fl *fleet) verdict {
-	return fl.same("driver", fl.badly(), func(l *look) string { return l.Driver.Value.Version })
+	return fl.same(report.T("driver", "驱动"), fl.badly(), func(l *look) string { return l.Driver.Value.Version })
 }
 
 func fleetCANN(fl *fleet) verdict {
-	return fl.same("CANN", fl.badly(), func(l *look) string {
+	return fl.same(raw("CANN"), fl.badly(), func(l *look) string {
 		if t := l.active(); t != nil {
 			return t.Version
 		}
@@ -137,13 +137,13 @@ func fleetEngine(fl *fleet) verdict {
 	}
 	var all []verdict
 	for _, e := range engines {
-		v := fl.same(e, fl.badly(), func(l *look) string { return l.Packages.Value[distributions[e]] })
+		v := fl.same(raw(e), fl.badly(), func(l *look) string { return l.Packages.Value[distributions[e]] })
 		if v.status != report.Unknown {
 			all = append(all, v)
 		}
 	}
 	if len(all) == 0 {
-		return unknown("hosts", "fewer than two have an engine")
+		return unknown("hosts", report.T("fewer than two have an engine", "不足 2 台主机装有推理引擎"))
 	}
 	return worst(all...)
 }
@@ -167,11 +167,11 @@ func fleetClock(fl *fleet) verdict {
 		}
 	}
 	if told < 2 {
-		return unknown("hosts", "fewer than two clocks were compared")
+		return unknown("hosts", report.T("fewer than two clocks were compared", "不足 2 台主机的时钟可供比较"))
 	}
 	apart := fl.looks[last].ClockOffset.Value - fl.looks[first].ClockOffset.Value
 	return ifElse(apart <= fl.number("offset"), report.Fail, fl.names[first]+" "+fl.names[last],
-		fmt.Sprintf("%.1f s apart", apart), "<= "+fl.shown("offset"))
+		report.T("%.1f s apart", "相差 %.1f s", apart), atMost(fl.shown("offset")))
 }
 
 // fleetAddresses wants every address on one NPU of all hosts.
@@ -183,21 +183,21 @@ func fleetAddresses(fl *fleet) verdict {
 		for _, addr := range keys(mine) {
 			where := fmt.Sprintf("%s NPU %d", fl.names[i], mine[addr])
 			if other, twice := at[addr]; twice {
-				all = append(all, say(fl.badly(), fl.names[i], fmt.Sprintf("%s and %s: %s", other, where, addr), "different addresses"))
+				all = append(all, say(fl.badly(), fl.names[i], report.T("%s and %s: %s", "%s 与 %s：%s", other, where, addr), differ()))
 			}
 			at[addr] = where
 		}
 	}
 	switch {
 	case len(at) == 0:
-		return unknown("hosts", "no address of an NPU is known")
+		return unknown("hosts", report.T("no address of an NPU is known", "没有已知的 NPU 地址"))
 	case len(all) > 0:
 		return worst(all...)
 	}
-	return pass("hosts", count(len(at), "different addresses"))
+	return pass("hosts", report.T("%d different addresses", "%d 个不同的地址", len(at)))
 }
 
-// ports gives the values that all NPUs of a host share: "0", or "0 and 1".
+// ports gives the values that all NPUs of a host share: "0", or "0, 1".
 func ports(l *look, of func(facts.HCCN) facts.Fact[string]) string {
 	var values []string
 	for _, h := range l.HCCN.Value {
@@ -206,22 +206,22 @@ func ports(l *look, of func(facts.HCCN) facts.Fact[string]) string {
 		}
 	}
 	slices.Sort(values)
-	return strings.Join(slices.Compact(values), " and ")
+	return strings.Join(slices.Compact(values), ", ")
 }
 
 func fleetTLS(fl *fleet) verdict {
-	return fl.same("tls switch", fl.badly(), func(l *look) string {
+	return fl.same(tlsSwitch(), fl.badly(), func(l *look) string {
 		return ports(l, func(h facts.HCCN) facts.Fact[string] { return h.TLS })
 	})
 }
 
 func fleetMTU(fl *fleet) verdict {
 	bad := report.Warn
-	v := fl.same("mtu", bad, func(l *look) string {
+	v := fl.same(raw("mtu"), bad, func(l *look) string {
 		return ports(l, func(h facts.HCCN) facts.Fact[string] { return h.MTU })
 	})
 	small := fl.word("small")
-	if v.status == bad && slices.ContainsFunc(v.evidence, func(e report.Evidence) bool { return slices.Contains(strings.FieldsFunc(e.Seen, notDigit), small) }) {
+	if v.status == bad && slices.ContainsFunc(v.evidence, func(e report.Evidence) bool { return slices.Contains(strings.FieldsFunc(e.Seen.En, notDigit), small) }) {
 		v.status = report.Fail
 	}
 	return v

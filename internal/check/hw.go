@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,19 +30,19 @@ func hwPCI(l *look) verdict {
 		seen = append(seen, p.Device)
 	}
 	if len(seen) == 0 {
-		return fail(l.PCI.Source, "no NPU among "+count(len(l.PCI.Value), "functions"), l.word("vendor"), strings.Join(l.list("devices"), " "))
+		return fail(l.PCI.Source, report.T("no NPU among %d functions", "%d 个 PCI 功能中没有 NPU", len(l.PCI.Value)), raw(append([]string{l.word("vendor")}, l.list("devices")...)...))
 	}
-	return pass(l.PCI.Source, count(len(seen), strings.Join(unique(seen), " ")))
+	return pass(l.PCI.Source, raw(append([]string{strconv.Itoa(len(seen))}, unique(seen)...)...))
 }
 
 func hwBoard(l *look) verdict {
 	switch {
 	case l.knownTree():
-		return pass(l.DeviceTree.Source, l.DeviceTree.Value.Model+" "+strings.Join(l.DeviceTree.Value.Compatible, " "))
+		return pass(l.DeviceTree.Source, raw(append([]string{l.DeviceTree.Value.Model}, l.DeviceTree.Value.Compatible...)...))
 	case slices.ContainsFunc(l.list("boards"), func(b string) bool { return strings.Contains(l.Board.Value, b) }):
-		return pass(l.Board.Source, l.Board.Value)
+		return pass(l.Board.Source, raw(l.Board.Value))
 	}
-	return warn(l.Nodes.Source, "/dev/davinci0 on a board that is not known", strings.Join(l.list("compatible"), " "))
+	return warn(l.Nodes.Source, report.T("/dev/davinci0 on a board that is not known", "未知的开发板上有 /dev/davinci0"), raw(l.list("compatible")...))
 }
 
 // product finds the row of hw.count for the host: the longest name that is part
@@ -69,7 +68,7 @@ func hwCount(l *look) verdict {
 	}
 	name, want, _ := l.product()
 	got := len(l.npus())
-	seen, wanted := count(got, "functions"), fmt.Sprintf("%d on a %s", want, name)
+	seen, wanted := report.T("%d functions", "%d 个 PCI 功能", got), report.T("%d on a %s", "%d 个（%s）", want, name)
 	multiple := slices.Contains(l.list("cards"), name) && want > 0 && got%want == 0
 	switch {
 	case got == 0:
@@ -79,7 +78,7 @@ func hwCount(l *look) verdict {
 	case got < want, slices.Contains(l.list("cards"), name):
 		return warn(l.PCI.Source, seen, wanted)
 	}
-	return unknown(l.PCI.Source, seen+", expected "+wanted)
+	return unknown(l.PCI.Source, report.T("%s, expected %s", "%s，应为 %s", seen, wanted))
 }
 
 // eachNPU judges every PCI function that is an NPU.
@@ -92,18 +91,18 @@ func (l *look) eachNPU(see func(p facts.PCI) verdict) verdict {
 		all = append(all, see(p))
 	}
 	if len(all) == 0 {
-		return unknown(l.PCI.Source, "no NPU on the bus")
+		return unknown(l.PCI.Source, report.T("no NPU on the bus", "总线上没有 NPU"))
 	}
 	return worst(all...)
 }
 
 func hwLink(l *look) verdict {
 	return l.eachNPU(func(p facts.PCI) verdict {
-		seen := fmt.Sprintf("%s: x%d at %s", p.Address, p.Width, p.Speed)
-		best := fmt.Sprintf("x%d at %s", p.MaxWidth, p.MaxSpeed)
+		seen := says(p.Address, lanes(p.Width, p.Speed))
+		best := lanes(p.MaxWidth, p.MaxSpeed)
 		switch {
 		case p.Width == 0 || p.MaxWidth == 0:
-			return unknown(l.PCI.Source, p.Address+": no link files")
+			return unknown(l.PCI.Source, report.T("%s: no link files", "%s：没有链路信息文件", p.Address))
 		case float64(p.Width) == l.number("dead_width") && p.MaxWidth > p.Width:
 			return fail(l.PCI.Source, seen, best)
 		case p.Width < p.MaxWidth || p.Speed != p.MaxSpeed:
@@ -111,6 +110,10 @@ func hwLink(l *look) verdict {
 		}
 		return pass(l.PCI.Source, seen)
 	})
+}
+
+func lanes(width int, speed string) report.Text {
+	return report.T("x%d at %s", "x%d，速率 %s", width, speed)
 }
 
 // hwAER counts lines that name one of our devices. A port that lost its link
@@ -121,19 +124,19 @@ func hwAER(l *look) verdict {
 		return v
 	}
 	if !l.PCI.Known() {
-		return unknown(l.PCI.Source, "no list of devices to look for")
+		return unknown(l.PCI.Source, report.T("no list of devices to look for", "没有可供查找的设备列表"))
 	}
 	ours := func(line string) bool {
 		return slices.ContainsFunc(l.npus(), func(p facts.PCI) bool { return strings.Contains(line, p.Address) })
 	}
 	corrected, fatal, down := l.regex("corrected"), l.regex("fatal"), l.regex("link_down")
-	all := []verdict{pass(l.KernelLog.Source, "no line about the NPUs")}
+	all := []verdict{pass(l.KernelLog.Source, report.T("no line about the NPUs", "没有涉及 NPU 的日志"))}
 	for _, line := range l.KernelLog.Value {
 		switch {
 		case ours(line) && (fatal.MatchString(line) || down.MatchString(line)):
-			all = append(all, fail(l.KernelLog.Source, line))
+			all = append(all, fail(l.KernelLog.Source, raw(line), report.Text{}))
 		case ours(line) && corrected.MatchString(line), down.MatchString(line):
-			all = append(all, warn(l.KernelLog.Source, line))
+			all = append(all, warn(l.KernelLog.Source, raw(line), report.Text{}))
 		}
 	}
 	return worst(all...)
@@ -144,33 +147,33 @@ func hwIOMMU(l *look) verdict {
 		return v
 	}
 	if len(l.IOMMU.Value) == 0 {
-		return pass(l.IOMMU.Source, "no IOMMU")
+		return pass(l.IOMMU.Source, report.T("no IOMMU", "没有 IOMMU"))
 	}
 	if v, stop := blank(l.Cmdline); stop {
 		return v
 	}
 	for _, w := range l.Cmdline.Value {
 		if slices.Contains(l.list("passthrough"), w) {
-			return pass(l.Cmdline.Source, w)
+			return pass(l.Cmdline.Source, raw(w))
 		}
 	}
-	return warn(l.IOMMU.Source, strings.Join(l.IOMMU.Value, " "), strings.Join(l.list("passthrough"), " or "))
+	return warn(l.IOMMU.Source, raw(l.IOMMU.Value...), either(l.list("passthrough")))
 }
 
 func hwBAR(l *look) verdict {
 	flag, err := strconv.ParseUint(l.word("memory_flag"), 0, 64)
 	if err != nil {
-		return unknown("memory_flag", err.Error())
+		return unknown("memory_flag", raw(err.Error()))
 	}
 	refused := l.regex("kernel_text")
 	return l.eachNPU(func(p facts.PCI) verdict {
 		for _, line := range l.KernelLog.Value {
 			if strings.Contains(line, p.Address) && refused.MatchString(line) {
-				return fail(l.KernelLog.Source, line)
+				return fail(l.KernelLog.Source, raw(line), report.Text{})
 			}
 		}
 		if !p.Resource.Known() {
-			return unknown(p.Resource.Source, p.Address+": no resource file")
+			return unknown(p.Resource.Source, report.T("%s: no resource file", "%s：没有 resource 文件", p.Address))
 		}
 		return windows(p, flag)
 	})
@@ -189,18 +192,19 @@ func windows(p facts.PCI, memory uint64) verdict {
 		for i := range v {
 			n, err := strconv.ParseUint(f[i], 0, 64)
 			if err != nil {
-				return unknown(p.Resource.Source, p.Address+": "+line)
+				return unknown(p.Resource.Source, raw(p.Address+":", line))
 			}
 			v[i] = n
 		}
 		switch start, flags := v[0], v[2]; {
 		case flags != 0 && start == 0:
-			return fail(p.Resource.Source, p.Address+": a window without an address: "+line)
+			return fail(p.Resource.Source, report.T("%s: a window without an address: %s", "%s：窗口没有地址：%s", p.Address, line), report.Text{})
 		case flags&memory != 0:
 			assigned++
 		}
 	}
-	return ifElse(assigned > 0, report.Fail, p.Resource.Source, p.Address+": "+count(assigned, "memory windows"), "at least one")
+	return ifElse(assigned > 0, report.Fail, p.Resource.Source,
+		report.T("%s: %d memory windows", "%s：%d 个内存窗口", p.Address, assigned), report.T("at least one", "至少一个"))
 }
 
 func hwCardDrop(l *look) verdict {
@@ -210,14 +214,14 @@ func hwCardDrop(l *look) verdict {
 	table := l.table()
 	want, known := l.promised()
 	nodes, shown := len(l.davincis()), rows(table)
-	seen := fmt.Sprintf("PCI %d, nodes %d, npu-smi %d", want, nodes, shown)
+	seen := report.T("PCI %d, nodes %d, npu-smi %d", "PCI %d，设备节点 %d，npu-smi %d", want, nodes, shown)
 	switch {
 	case known && l.Nodes.Known() && nodes < want:
-		return fail(l.Nodes.Source, seen, "equal")
+		return fail(l.Nodes.Source, seen, equal())
 	case !known || !l.Nodes.Known() || !table.Known():
-		return warn(table.Source, seen+" (not all could be counted)", "equal")
+		return warn(table.Source, report.T("%s (not all could be counted)", "%s（未能全部计数）", seen), equal())
 	case shown < nodes:
-		return warn(table.Source, seen, "equal")
+		return warn(table.Source, seen, equal())
 	case shown == nodes && nodes == want:
 		return pass(table.Source, seen)
 	}
@@ -233,8 +237,8 @@ func hwSecureBoot(l *look) verdict {
 	}
 	for _, line := range l.KernelLog.Value {
 		if strings.Contains(line, l.word("rejected")) {
-			return fail(l.KernelLog.Source, line, "signed modules")
+			return fail(l.KernelLog.Source, raw(line), report.T("signed modules", "已签名的模块"))
 		}
 	}
-	return warn(l.SecureBoot.Source, "enabled", "disabled, or signed modules")
+	return warn(l.SecureBoot.Source, report.T("enabled", "已启用"), report.T("disabled, or signed modules", "关闭，或使用已签名的模块"))
 }

@@ -46,7 +46,7 @@ func (l *look) eachPort(see func(h facts.HCCN) verdict) verdict {
 		all = append(all, see(h))
 	}
 	if len(all) == 0 {
-		return unknown(l.HCCN.Source, "hccn_tool said nothing")
+		return unknown(l.HCCN.Source, report.T("hccn_tool said nothing", "hccn_tool 没有输出"))
 	}
 	return worst(all...)
 }
@@ -56,20 +56,26 @@ func netLink(l *look) verdict {
 		if !h.Link.Known() {
 			return unknown(h.Link.Source, notePort(h, h.Link))
 		}
-		return ifElse(h.Link.Value == l.word("up"), l.badly(), h.Link.Source, fmt.Sprintf("NPU %d: %s", h.ID, h.Link.Value), l.word("up"))
+		return ifElse(h.Link.Value == l.word("up"), l.badly(), h.Link.Source, ofNPU(h.ID, h.Link.Value), raw(l.word("up")))
 	})
 }
 
-func notePort(h facts.HCCN, f facts.Fact[string]) string {
-	return fmt.Sprintf("NPU %d: %s", h.ID, orNone(f.Note))
-}
+func notePort(h facts.HCCN, f facts.Fact[string]) report.Text { return ofNPU(h.ID, reason(f)) }
+
+func ofNPU(id int, what any) report.Text { return says(fmt.Sprintf("NPU %d", id), what) }
+
+func tlsSwitch() report.Text { return report.T("tls switch", "TLS 开关") }
+
+func differ() report.Text { return report.T("different addresses", "互不相同的地址") }
+
+func oneValue() report.Text { return report.T("one value", "同一个值") }
 
 // netIP takes the address of the tool, else the one that is kept for the next
 // boot.
 func netIP(l *look) verdict {
 	key := strings.TrimSuffix(l.word("conf_key"), "N")
 	if !l.HCCN.Known() && !l.HCCNConf.Known() {
-		return unknown(l.HCCN.Source, orNone(l.HCCN.Note))
+		return unknown(l.HCCN.Source, reason(l.HCCN))
 	}
 	at := map[string]int{}
 	all := []verdict{}
@@ -77,11 +83,11 @@ func netIP(l *look) verdict {
 		first, twice := at[addr]
 		switch {
 		case addr == "":
-			all = append(all, say(l.badly(), source, fmt.Sprintf("NPU %d: no address", id), "an address"))
+			all = append(all, say(l.badly(), source, ofNPU(id, report.T("no address", "没有地址")), report.T("an address", "有地址")))
 		case twice:
-			all = append(all, say(l.badly(), source, fmt.Sprintf("NPU %d and %d: %s", first, id, addr), "different addresses"))
+			all = append(all, say(l.badly(), source, report.T("NPU %d and %d: %s", "NPU %d 与 %d：%s", first, id, addr), differ()))
 		default:
-			all = append(all, pass(source, fmt.Sprintf("NPU %d: %s", id, addr)))
+			all = append(all, pass(source, ofNPU(id, addr)))
 		}
 		at[addr] = id
 	}
@@ -104,13 +110,13 @@ func netIP(l *look) verdict {
 		}
 	}
 	if len(all) == 0 {
-		return unknown(l.HCCN.Source, "no NPU answered")
+		return unknown(l.HCCN.Source, report.T("no NPU answered", "没有 NPU 应答"))
 	}
 	return worst(all...)
 }
 
 // uniform judges values that must be the same on all NPUs.
-func (l *look) uniform(of func(facts.HCCN) facts.Fact[string], what string, mixed func(values []string) verdict) verdict {
+func (l *look) uniform(of func(facts.HCCN) facts.Fact[string], what report.Text, mixed func(values []string) verdict) verdict {
 	var values []string
 	v := l.eachPort(func(h facts.HCCN) verdict {
 		f := of(h)
@@ -118,7 +124,7 @@ func (l *look) uniform(of func(facts.HCCN) facts.Fact[string], what string, mixe
 			return unknown(f.Source, notePort(h, f))
 		}
 		values = append(values, f.Value)
-		return pass(f.Source, fmt.Sprintf("NPU %d: %s %s", h.ID, what, f.Value))
+		return pass(f.Source, ofNPU(h.ID, report.T("%s %s", "%s %s", what, f.Value)))
 	})
 	if different := unique(values); len(different) > 1 {
 		return mixed(different)
@@ -127,19 +133,19 @@ func (l *look) uniform(of func(facts.HCCN) facts.Fact[string], what string, mixe
 }
 
 func netTLS(l *look) verdict {
-	return l.uniform(func(h facts.HCCN) facts.Fact[string] { return h.TLS }, "tls switch", func(values []string) verdict {
-		return say(l.badly(), l.HCCN.Source, "tls switch "+strings.Join(values, " and "), "one value")
+	return l.uniform(func(h facts.HCCN) facts.Fact[string] { return h.TLS }, tlsSwitch(), func(values []string) verdict {
+		return say(l.badly(), l.HCCN.Source, report.T("%s %s", "%s %s", tlsSwitch(), both(values)), oneValue())
 	})
 }
 
 func netMTU(l *look) verdict {
-	return l.uniform(func(h facts.HCCN) facts.Fact[string] { return h.MTU }, "mtu", func(values []string) verdict {
+	return l.uniform(func(h facts.HCCN) facts.Fact[string] { return h.MTU }, raw("mtu"), func(values []string) verdict {
 		small := strconv.Itoa(int(l.number("small")))
 		bad := report.Warn
 		if slices.ContainsFunc(values, func(v string) bool { return strings.HasSuffix(strings.TrimSpace(v), small) }) {
 			bad = report.Fail
 		}
-		return say(bad, l.HCCN.Source, strings.Join(values, " and "), "one value")
+		return say(bad, l.HCCN.Source, both(values), oneValue())
 	})
 }
 
@@ -149,7 +155,7 @@ func netHealth(l *look) verdict {
 		for _, w := range keys(words) {
 			if h.NetHealth.Known() && strings.Contains(h.NetHealth.Value, w) {
 				status := report.Status(words[w])
-				return ifElse(status == report.Pass, status, h.NetHealth.Source, fmt.Sprintf("NPU %d: %s", h.ID, w), "Success")
+				return ifElse(status == report.Pass, status, h.NetHealth.Source, ofNPU(h.ID, w), raw("Success"))
 			}
 		}
 		return unknown(h.NetHealth.Source, notePort(h, h.NetHealth))
@@ -162,7 +168,7 @@ func netVNIC(l *look) verdict {
 			return unknown(h.VNIC.Source, notePort(h, h.VNIC))
 		}
 		return ifElse(strings.Contains(h.VNIC.Value, l.word("up")), report.Fail, h.VNIC.Source,
-			fmt.Sprintf("NPU %d: %s", h.ID, h.VNIC.Value), l.word("up"))
+			ofNPU(h.ID, h.VNIC.Value), raw(l.word("up")))
 	})
 }
 
@@ -173,7 +179,7 @@ func netLLDP(l *look) verdict {
 		}
 		peer := strings.TrimSpace(h.LLDP.Value)
 		return ifElse(peer != "" && !strings.Contains(peer, l.word("direct")), report.Warn, h.LLDP.Source,
-			fmt.Sprintf("NPU %d: %s", h.ID, orNone(peer)), "a switch")
+			ofNPU(h.ID, orNone(peer)), report.T("a switch", "交换机"))
 	})
 }
 
@@ -194,10 +200,10 @@ func netIface(l *look) verdict {
 			continue
 		}
 		set = true
-		all = append(all, ifElse(l.carries(value), report.Fail, l.Addresses.Source, name+"="+value, "an interface or address of this host"))
+		all = append(all, ifElse(l.carries(value), report.Fail, l.Addresses.Source, raw(name+"="+value), report.T("an interface or address of this host", "本机的网口或地址")))
 	}
 	if first := l.firstInterface(); !set && first == l.word("bridge") {
-		all = append(all, warn(l.Addresses.Source, first+" comes first", strings.Join(l.list("variables"), " or ")))
+		all = append(all, warn(l.Addresses.Source, report.T("%s comes first", "%s 排在首位", first), either(l.list("variables"))))
 	}
 	return worst(append(all, pass(l.Addresses.Source, orNone(l.firstInterface())))...)
 }
@@ -261,10 +267,24 @@ func netPorts(l *look) verdict {
 	}
 	for _, p := range l.Listening.Value {
 		if slices.Contains(want, p.Port) {
-			return fail(l.Listening.Source, fmt.Sprintf("%d is taken by %s", p.Port, orNone(p.Command)), "free")
+			return fail(l.Listening.Source, taken(strconv.Itoa(p.Port), p.Command, p.PID), report.T("free", "空闲"))
 		}
 	}
-	return pass(l.Listening.Source, count(len(want), "ports free"))
+	return pass(l.Listening.Source, report.T("%d ports free", "%d 个端口空闲", len(want)))
+}
+
+// taken says who holds a port or a lock; a login that is not root sees neither
+// name nor pid of the processes of others.
+func taken(what, command string, pid int) report.Text {
+	switch {
+	case command != "" && pid > 0:
+		return report.T("%s is taken by %s (pid %d)", "%s 已被 %s（pid %d）占用", what, command, pid)
+	case command != "":
+		return report.T("%s is taken by %s", "%s 已被 %s 占用", what, command)
+	case pid > 0:
+		return report.T("%s is taken by pid %d", "%s 已被 pid %d 占用", what, pid)
+	}
+	return report.T("%s is taken by a process we cannot see", "%s 已被占用，占用进程不可见", what)
 }
 
 // netMirror asks for the places of the plan: those of the row, and what pip and
@@ -292,13 +312,14 @@ func netMirror(l *look) verdict {
 			lost = append(lost, h)
 		}
 	}
+	silent := report.T("no answer from %s", "%s 无应答", strings.Join(lost, " "))
 	switch {
 	case len(lost) > 0 && len(there) == 0:
-		return fail(l.Reachable.Source, "no answer from "+strings.Join(lost, " "), "an answer, or an offline bundle")
+		return fail(l.Reachable.Source, silent, report.T("an answer, or an offline bundle", "有应答，或使用离线包"))
 	case len(lost) > 0:
-		return warn(l.Reachable.Source, "no answer from "+strings.Join(lost, " "), "an answer")
+		return warn(l.Reachable.Source, silent, report.T("an answer", "有应答"))
 	case len(unasked) > 0:
-		return unknown(l.Reachable.Source, "not asked: "+strings.Join(unasked, " "))
+		return unknown(l.Reachable.Source, notAsked(unasked))
 	}
-	return pass(l.Reachable.Source, count(len(there), "places answer"))
+	return pass(l.Reachable.Source, report.T("%d places answer", "%d 处有应答", len(there)))
 }

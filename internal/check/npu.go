@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,13 +36,19 @@ func (l *look) eachRow(chips []facts.SmiChip, see func(c facts.SmiChip) verdict)
 		all = append(all, see(c))
 	}
 	if len(all) == 0 {
-		return unknown(l.table().Source, "no row for the chips of the job")
+		return unknown(l.table().Source, report.T("no row for the chips of the job", "没有作业所用芯片的数据行"))
 	}
 	return worst(all...)
 }
 
 // place names a chip as people find it on the machine.
-func place(c facts.SmiChip) string { return fmt.Sprintf("NPU %s chip %s", num(c.NPU), num(c.Chip)) }
+func place(c facts.SmiChip) report.Text {
+	return report.T("NPU %s chip %s", "NPU %s 芯片 %s", num(c.NPU), num(c.Chip))
+}
+
+func noCode() report.Text { return report.T("no code", "没有故障码") }
+
+func noProcess() report.Text { return report.T("no process", "没有进程") }
 
 func num(p *int) string {
 	if p == nil {
@@ -90,22 +97,22 @@ func (l *look) codes(c facts.SmiChip) ([]string, bool) {
 func npuHealth(l *look) verdict {
 	return l.eachRow(l.table().Value.Chips, func(c facts.SmiChip) verdict {
 		if c.Health == "" {
-			return unknown(l.table().Source, place(c)+": health not read")
+			return unknown(l.table().Source, says(place(c), report.T("health not read", "未读到健康状态")))
 		}
 		status := report.Status(l.dict("words")[c.Health])
 		codes, read := l.codes(c)
-		seen := strings.TrimSpace(place(c) + ": " + c.Health + " " + strings.Join(codes, " "))
+		seen := says(place(c), raw(append([]string{c.Health}, codes...)...))
 		harmless := l.lists("harmless")[c.Name]
 		switch {
 		case weight[status] == 0:
 			return unknown(l.table().Source, seen)
 		case c.Health != "Alarm" || len(harmless) == 0: // only an Alarm can be a harmless one
 		case !read:
-			return unknown(l.table().Source, seen+", no code read")
+			return unknown(l.table().Source, report.T("%s, no code read", "%s，未读到故障码", seen))
 		case len(codes) > 0 && !slices.ContainsFunc(codes, func(s string) bool { return !slices.Contains(harmless, s) }):
 			status = report.Warn
 		}
-		return ifElse(status == report.Pass, status, l.table().Source, seen, "OK")
+		return ifElse(status == report.Pass, status, l.table().Source, seen, raw("OK"))
 	})
 }
 
@@ -118,20 +125,20 @@ func npuFault(l *look) verdict {
 		codes, ok := l.codes(c)
 		switch {
 		case !ok && c.Health != "OK":
-			return unknown(l.table().Source, place(c)+": "+orNone(c.Health)+", no code read")
+			return unknown(l.table().Source, report.T("%s, no code read", "%s，未读到故障码", says(place(c), orNone(c.Health))))
 		case len(codes) == 0:
-			return pass(l.table().Source, place(c)+": none")
+			return pass(l.table().Source, says(place(c), orNone("")))
 		case overlap(codes, grave):
-			return fail(l.table().Source, place(c)+": "+strings.Join(codes, " "), "no code")
+			return fail(l.table().Source, says(place(c), raw(codes...)), noCode())
 		}
-		return warn(l.table().Source, place(c)+": "+strings.Join(codes, " "), "no code")
+		return warn(l.table().Source, says(place(c), raw(codes...)), noCode())
 	})
 }
 
 func npuECC(l *look) verdict {
 	chips := l.table().Value.Chips
 	if len(chips) > 0 && !l.job.Deep && !slices.ContainsFunc(chips, func(c facts.SmiChip) bool { return c.Health != "OK" }) {
-		return skip("when", "every chip is OK, and deep was not asked for")
+		return skip("when", report.T("every chip is OK, and deep was not asked for", "所有芯片均为 OK，且未要求深度检查"))
 	}
 	if rows(l.table()) == 0 || len(l.NPUECC) == 0 {
 		return unknown(l.table().Source, note(l.table()))
@@ -161,12 +168,12 @@ func (l *look) ecc(a facts.ChipAnswer, c facts.SmiChip) verdict {
 			isolated += *n
 		}
 	}
-	seen := fmt.Sprintf("NPU %d chip %d: %d errors, %d isolated pages", a.NPU, a.Chip, counted, isolated)
+	seen := report.T("NPU %d chip %d: %d errors, %d isolated pages", "NPU %d 芯片 %d：%d 个错误，%d 个隔离页", a.NPU, a.Chip, counted, isolated)
 	switch {
 	case float64(isolated) >= l.number("isolated"):
-		return fail(a.Answer.Source, seen, "<", l.shown("isolated"))
+		return fail(a.Answer.Source, seen, below(l.shown("isolated")))
 	case counted+isolated > 0:
-		return warn(a.Answer.Source, seen, "nothing counted")
+		return warn(a.Answer.Source, seen, report.T("nothing counted", "计数为零"))
 	}
 	return pass(a.Answer.Source, seen)
 }
@@ -174,15 +181,15 @@ func (l *look) ecc(a facts.ChipAnswer, c facts.SmiChip) verdict {
 func npuTemp(l *look) verdict {
 	return l.eachRow(l.table().Value.Chips, func(c facts.SmiChip) verdict {
 		if c.TempC == nil {
-			return unknown(l.table().Source, place(c)+": no temperature")
+			return unknown(l.table().Source, says(place(c), report.T("no temperature", "没有温度")))
 		}
-		t, seen := float64(*c.TempC), fmt.Sprintf("%s: %d C, AICore %s %%", place(c), *c.TempC, num(c.CorePct))
+		t, seen := float64(*c.TempC), report.T("%s: %d C, AICore %s %%", "%s：%d°C，AICore 利用率 %s%%", place(c), *c.TempC, num(c.CorePct))
 		idle := c.CorePct != nil && float64(*c.CorePct) <= l.number("idle")
 		switch {
 		case t >= l.number("hot"):
-			return fail(l.table().Source, seen, "<", l.shown("hot"))
+			return fail(l.table().Source, seen, below(l.shown("hot")))
 		case t >= l.number("warm") && idle:
-			return warn(l.table().Source, seen, "<", l.shown("warm"), "while idle")
+			return warn(l.table().Source, seen, report.T("< %s while idle", "空闲时 < %s", l.shown("warm")))
 		}
 		return pass(l.table().Source, seen)
 	})
@@ -193,7 +200,7 @@ func npuCapacity(l *look) verdict {
 	return l.eachRow(l.table().Value.Chips, func(c facts.SmiChip) verdict {
 		sizes := l.lists("sizes")[c.Name]
 		if len(sizes) == 0 || c.HBMMB == nil || c.HBMMB[1] == nil {
-			return unknown(l.table().Source, place(c)+": "+orNone(c.Name)+", no size to compare")
+			return unknown(l.table().Source, report.T("%s: %s, no size to compare", "%s：%s，没有可比较的容量", place(c), orNone(c.Name)))
 		}
 		smallest := -1.0
 		for _, s := range sizes {
@@ -206,7 +213,7 @@ func npuCapacity(l *look) verdict {
 			bad = report.Warn // a slice is plausible
 		}
 		return ifElse(float64(*c.HBMMB[1])*percent >= smallest*l.number("share"), bad, l.table().Source,
-			fmt.Sprintf("%s: %d MB", place(c), *c.HBMMB[1]), strings.Join(sizes, " or ")+" MB")
+			says(place(c), fmt.Sprintf("%d MB", *c.HBMMB[1])), report.T("%s MB", "%s MB", either(sizes)))
 	})
 }
 
@@ -220,20 +227,23 @@ func memory(c facts.SmiChip) (used, total int, ok bool) {
 	return 0, 0, false
 }
 
+func below(most any) report.Text { return report.T("< %s", "< %s", most) }
+
 const mbPerGiB = 1024 // npu-smi counts MB in powers of two: 65536 of a 64 GB chip
 
 func npuFree(l *look) verdict {
 	if rows(l.table()) > 0 && l.job.JobGiB == 0 {
-		return noTarget("memory of the job on one chip")
+		return noTarget(report.T("memory of the job on one chip", "作业在单个芯片上的显存"))
 	}
 	return l.eachRow(l.jobRows(), func(c facts.SmiChip) verdict {
 		used, total, ok := memory(c)
 		if !ok {
-			return unknown(l.table().Source, place(c)+": memory not read")
+			return unknown(l.table().Source, says(place(c), report.T("memory not read", "未读到显存")))
 		}
 		free := float64(total-used) / mbPerGiB
-		seen := fmt.Sprintf("%s: %.1f GiB free", place(c), free)
-		return atLeast(free/l.job.JobGiB, 1+l.number("margin")/percent, 1, l.table().Source, seen, fmt.Sprintf(">= %.1f GiB and %s", l.job.JobGiB, l.shown("margin")))
+		seen := report.T("%s: %.1f GiB free", "%s：空闲 %.1f GiB", place(c), free)
+		return atLeast(free/l.job.JobGiB, 1+l.number("margin")/percent, 1, l.table().Source, seen,
+			report.T(">= %.1f GiB and %s", ">= %.1f GiB，外加 %s", l.job.JobGiB, l.shown("margin")))
 	})
 }
 
@@ -243,7 +253,7 @@ func npuBusy(l *look) verdict {
 	if v.status == report.Pass {
 		for i, c := range t.Value.Chips {
 			if len(l.job.Devices) > 0 && !slices.Contains(l.job.Devices, l.logic(c, i)) && l.busy(c).status != report.Pass {
-				v.evidence = append(v.evidence, report.Evidence{Source: t.Source, Seen: "outside the job: " + l.busy(c).evidence[0].Seen})
+				v.evidence = append(v.evidence, report.Evidence{Source: t.Source, Seen: report.T("outside the job: %s", "作业之外：%s", l.busy(c).evidence[0].Seen)})
 			}
 		}
 	}
@@ -267,23 +277,23 @@ func (l *look) busy(c facts.SmiChip) verdict {
 	}
 	switch {
 	case largest >= 0:
-		seen := fmt.Sprintf("%s: pid %d %s, %d MB", place(c), of.PID, orNone(of.Name), largest)
+		seen := report.T("%s: pid %d %s, %d MB", "%s：进程 pid %d %s，%d MB", place(c), of.PID, cmp.Or(of.Name, "?"), largest)
 		bad := report.Warn
 		if float64(largest) > l.number("process") {
 			bad = report.Fail
 		}
-		return say(bad, t.Source, seen, "no process")
+		return say(bad, t.Source, seen, noProcess())
 	case float64(used) > l.number("hidden"):
-		return fail(t.Source, fmt.Sprintf("%s: %d MB used, no process shown", place(c), used), "<=", l.shown("hidden"))
+		return fail(t.Source, report.T("%s: %d MB used, no process shown", "%s：已用 %d MB，未显示进程", place(c), used), atMost(l.shown("hidden")))
 	case t.Value.Truncated && !quiet:
-		return unknown(t.Source, place(c)+": the text ends before its processes")
+		return unknown(t.Source, says(place(c), report.T("the text ends before its processes", "输出在其进程之前中断")))
 	}
-	return pass(t.Source, place(c)+": no process")
+	return pass(t.Source, says(place(c), noProcess()))
 }
 
 func npuFreq(l *look) verdict {
 	if len(l.NPUCommon) == 0 {
-		return unknown(l.table().Source, "not read")
+		return unknown(l.table().Source, report.T("not read", "未读取"))
 	}
 	var all []verdict
 	for _, a := range l.NPUCommon {
@@ -294,13 +304,13 @@ func npuFreq(l *look) verdict {
 			if c.AICoreMHz == nil || c.AICoreCurMHz == nil {
 				continue
 			}
-			seen := fmt.Sprintf("NPU %d chip %d: %d of %d MHz, AICore %s %%", a.NPU, a.Chip, *c.AICoreCurMHz, *c.AICoreMHz, num(c.AICorePct))
+			seen := report.T("NPU %d chip %d: %d of %d MHz, AICore %s %%", "NPU %d 芯片 %d：%d MHz（满频 %d MHz），AICore 利用率 %s%%", a.NPU, a.Chip, *c.AICoreCurMHz, *c.AICoreMHz, num(c.AICorePct))
 			busy := c.AICorePct != nil && float64(*c.AICorePct) >= l.number("load")
-			all = append(all, ifElse(*c.AICoreCurMHz >= *c.AICoreMHz || !busy, report.Fail, a.Answer.Source, seen, "full under load"))
+			all = append(all, ifElse(*c.AICoreCurMHz >= *c.AICoreMHz || !busy, report.Fail, a.Answer.Source, seen, report.T("full under load", "有负载时满频")))
 		}
 	}
 	if len(all) == 0 {
-		return unknown(l.NPUCommon[0].Answer.Source, "no frequency")
+		return unknown(l.NPUCommon[0].Answer.Source, report.T("no frequency", "没有频率"))
 	}
 	return worst(all...)
 }
@@ -309,27 +319,27 @@ func npuMixed(l *look) verdict {
 	var names []string
 	v := l.eachRow(l.table().Value.Chips, func(c facts.SmiChip) verdict {
 		names = append(names, c.Name)
-		return pass(l.table().Source, c.Name)
+		return pass(l.table().Source, raw(c.Name))
 	})
 	if v.status != report.Pass {
 		return v
 	}
 	names = unique(names)
-	return ifElse(len(names) == 1, report.Warn, l.table().Source, strings.Join(names, " "), "one model")
+	return ifElse(len(names) == 1, report.Warn, l.table().Source, raw(names...), report.T("one model", "同一型号"))
 }
 
 func npuLatency(l *look) verdict {
-	f, wanted := l.NPUInfo, "< "+l.shown("good")
+	f, wanted := l.NPUInfo, below(l.shown("good"))
 	switch {
 	case hung(f):
-		return fail(f.Source, f.Note, wanted)
+		return fail(f.Source, noted(f.Note), wanted)
 	case rows(f) == 0 || f.Value.Failure != nil:
 		return unknown(f.Source, note(f))
 	case !l.NPUInfoMS.Known():
-		return unknown(f.Source, "its time was not taken")
+		return unknown(f.Source, report.T("its time was not taken", "未计时"))
 	}
 	s := float64(l.NPUInfoMS.Value) / 1000
-	seen := fmt.Sprintf("%.1f s", s)
+	seen := raw(fmt.Sprintf("%.1f s", s))
 	switch {
 	case s < l.number("good"):
 		return pass(f.Source, seen)
@@ -344,11 +354,11 @@ func npuTopo(l *look) verdict {
 	t := f.Value.Topo
 	switch {
 	case f.Known() && f.Value.Support != nil && !*f.Value.Support:
-		return warn(f.Source, "not supported", l.word("column"))
+		return warn(f.Source, report.T("not supported", "不支持"), raw(l.word("column")))
 	case !f.Known() || t == nil || len(t.Cells) == 0:
 		return unknown(f.Source, note(f))
 	}
-	return ifElse(len(t.Affinity) > 0, report.Warn, f.Source, count(len(t.Labels), "labels"), "a column "+l.word("column"))
+	return ifElse(len(t.Affinity) > 0, report.Warn, f.Source, report.T("%d labels", "%d 个标签", len(t.Labels)), report.T("a column %s", "含 %s 列", l.word("column")))
 }
 
 func npuIDs(l *look) verdict {
@@ -364,5 +374,5 @@ func npuIDs(l *look) verdict {
 	}
 	slices.Sort(ids)
 	gaps := len(ids) == 0 || ids[0] != 0 || ids[len(ids)-1] != len(ids)-1
-	return ifElse(!gaps, report.Warn, f.Source, "NPU ids "+strings.Trim(fmt.Sprint(ids), "[]"), "0, 1, 2 ... without gaps")
+	return ifElse(!gaps, report.Warn, f.Source, report.T("NPU ids %s", "NPU 编号 %s", strings.Trim(fmt.Sprint(ids), "[]")), report.T("0, 1, 2 ... without gaps", "0, 1, 2 ... 连续无缺号"))
 }

@@ -59,7 +59,7 @@ func osArch(l *look) verdict {
 		return v
 	}
 	known := l.list("known")
-	return ifElse(slices.Contains(known, l.spelled()), report.Fail, l.Arch.Source, l.Arch.Value, strings.Join(known, " "))
+	return ifElse(slices.Contains(known, l.spelled()), report.Fail, l.Arch.Source, raw(l.Arch.Value), raw(known...))
 }
 
 func osRelease(l *look) verdict {
@@ -70,16 +70,16 @@ func osRelease(l *look) verdict {
 	seen := strings.TrimSpace(os.ID + " " + os.Version)
 	for _, p := range listed[os.ID] {
 		if ok, err := path.Match(p, os.Version); ok && err == nil {
-			return pass(l.OS.Source, seen)
+			return pass(l.OS.Source, raw(seen))
 		}
 	}
 	if versions, ok := listed[os.ID]; ok {
-		return warn(l.OS.Source, seen, os.ID, strings.Join(versions, " "))
+		return warn(l.OS.Source, raw(seen), raw(append([]string{os.ID}, versions...)...))
 	}
 	if overlap(os.Like, keys(listed)) {
-		return warn(l.OS.Source, seen+", like "+strings.Join(os.Like, " "), strings.Join(keys(listed), " "))
+		return warn(l.OS.Source, report.T("%s, like %s", "%s，类似 %s", seen, strings.Join(os.Like, " ")), raw(keys(listed)...))
 	}
-	return fail(l.OS.Source, orNone(seen), strings.Join(keys(listed), " "))
+	return fail(l.OS.Source, orNone(seen), raw(keys(listed)...))
 }
 
 func osKernel(l *look) verdict {
@@ -88,7 +88,7 @@ func osKernel(l *look) verdict {
 
 func osGlibc(l *look) verdict {
 	if l.Glibc.Absent() {
-		return fail(l.Glibc.Source, "no glibc", ">=", l.word("full"))
+		return fail(l.Glibc.Source, report.T("no glibc", "没有 glibc"), raw(">=", l.word("full")))
 	}
 	return atLeastVersion(l, l.Glibc, l.word("full"), l.word("oldest"))
 }
@@ -98,15 +98,15 @@ func atLeastVersion(l *look, f facts.Fact[string], good, least string) verdict {
 		return v
 	}
 	if !isVersion(f.Value) {
-		return unknown(f.Source, f.Value)
+		return unknown(f.Source, raw(f.Value))
 	}
 	switch {
 	case compareVersions(f.Value, good) >= 0:
-		return pass(f.Source, f.Value)
+		return pass(f.Source, raw(f.Value))
 	case compareVersions(f.Value, least) >= 0:
-		return warn(f.Source, f.Value, ">=", good)
+		return warn(f.Source, raw(f.Value), raw(">=", good))
 	}
-	return fail(f.Source, f.Value, ">=", least)
+	return fail(f.Source, raw(f.Value), raw(">=", least))
 }
 
 func osPageSize(l *look) verdict {
@@ -115,16 +115,16 @@ func osPageSize(l *look) verdict {
 	}
 	seen := strconv.Itoa(l.PageSize.Value)
 	if !slices.Contains(l.list("sizes"), seen) {
-		return warn(l.PageSize.Source, seen, strings.Join(l.list("sizes"), " or "))
+		return warn(l.PageSize.Source, raw(seen), either(l.list("sizes")))
 	}
 	if l.PageSize.Value == int(l.number("large")) {
 		for name, value := range l.dict("variable") {
 			if strings.EqualFold(l.env(name), value) {
-				return warn(l.PageSize.Source, fmt.Sprintf("%s with %s=%s", seen, name, l.env(name)), name, "not", value)
+				return warn(l.PageSize.Source, report.T("%s with %s=%s", "%s，且 %s=%s", seen, name, l.env(name)), report.T("%s not %s", "%s 不为 %s", name, value))
 			}
 		}
 	}
-	return pass(l.PageSize.Source, seen)
+	return pass(l.PageSize.Source, raw(seen))
 }
 
 func osVirt(l *look) verdict {
@@ -134,11 +134,19 @@ func osVirt(l *look) verdict {
 	container, vm := l.virt()
 	switch {
 	case vm == yes:
-		return warn(l.Virt.Source, l.Virt.Value, "a physical machine")
+		return warn(l.Virt.Source, raw(l.Virt.Value), report.T("a physical machine", "物理机"))
 	case container == yes, l.Virt.Value == "none":
-		return pass(l.Virt.Source, l.Virt.Value)
+		return pass(l.Virt.Source, virtWord(l.Virt.Value))
 	}
-	return unknown(l.Virt.Source, l.Virt.Value)
+	return unknown(l.Virt.Source, raw(l.Virt.Value))
+}
+
+// virtWord is the word of systemd-detect-virt, which says none for a machine.
+func virtWord(word string) report.Text {
+	if word == "none" {
+		return orNone("")
+	}
+	return raw(word)
 }
 
 func osTimeSync(l *look) verdict {
@@ -149,13 +157,16 @@ func osTimeSync(l *look) verdict {
 	if l.job.multiNode() {
 		bad = report.Fail
 	}
+	wanted := report.T("synchronised", "已同步")
 	if l.TimeSync.Value {
-		return pass(l.TimeSync.Source, "synchronised")
+		return pass(l.TimeSync.Source, wanted)
 	}
-	return say(bad, l.TimeSync.Source, "not synchronised", "synchronised")
+	return say(bad, l.TimeSync.Source, report.T("not synchronised", "未同步"), wanted)
 }
 
-func osLocale(*look) verdict { return pass("ascendctl", "every question is asked with LC_ALL=C") }
+func osLocale(*look) verdict {
+	return pass("ascendctl", report.T("every question is asked with LC_ALL=C", "所有查询均使用 LC_ALL=C"))
+}
 
 func osShell(l *look) verdict {
 	shells := func() verdict {
@@ -163,15 +174,15 @@ func osShell(l *look) verdict {
 			return v
 		}
 		s := l.Shells.Value
-		seen := fmt.Sprintf("/bin/sh is %s, login shell %s", path.Base(s.Sh), orNone(s.Login))
+		seen := report.T("/bin/sh is %s, login shell %s", "/bin/sh 为 %s，登录 shell 为 %s", path.Base(s.Sh), orNone(s.Login))
 		odd := func(p string) bool { return slices.Contains(l.list("other_shells"), path.Base(p)) }
-		return ifElse(!odd(s.Sh) && !odd(s.Login), report.Warn, l.Shells.Source, seen, l.word("needed"))
+		return ifElse(!odd(s.Sh) && !odd(s.Login), report.Warn, l.Shells.Source, seen, raw(l.word("needed")))
 	}()
 	switch l.tool(l.word("needed")) {
 	case no:
-		return fail(l.Tools.Source, "no "+l.word("needed"), l.word("needed"))
+		return fail(l.Tools.Source, noSuch(l.word("needed")), raw(l.word("needed")))
 	case open:
-		return worst(unknown(l.Tools.Source, "not asked for "+l.word("needed")), shells)
+		return worst(unknown(l.Tools.Source, notAsked([]string{l.word("needed")})), shells)
 	}
 	return shells
 }
@@ -181,9 +192,9 @@ func osSelinux(l *look) verdict {
 		return v
 	}
 	if l.Selinux.Absent() {
-		return pass(l.Selinux.Source, "no SELinux")
+		return pass(l.Selinux.Source, report.T("no SELinux", "没有 SELinux"))
 	}
-	return ifElse(l.Selinux.Value != l.word("enforcing"), report.Warn, l.Selinux.Source, l.Selinux.Value, "not "+l.word("enforcing"))
+	return ifElse(l.Selinux.Value != l.word("enforcing"), report.Warn, l.Selinux.Source, raw(l.Selinux.Value), report.T("not %s", "不为 %s", l.word("enforcing")))
 }
 
 // osFirewall cannot read every rule set, so an active one is a warning that
@@ -194,14 +205,14 @@ func osFirewall(l *look) verdict {
 	}
 	fw := l.Firewall.Value
 	if l.Firewall.Absent() || !fw.Active {
-		return pass(l.Firewall.Source, "not active")
+		return pass(l.Firewall.Source, report.T("not active", "未启用"))
 	}
 	base := int(l.number("hccl_base"))
-	wanted := fmt.Sprintf("open: %d-%d %d", base, base+int(l.number("hccl_count"))-1, int(l.number("npu_port")))
+	ports := fmt.Sprintf("%d-%d %d", base, base+int(l.number("hccl_count"))-1, int(l.number("npu_port")))
 	for _, p := range l.enginePorts() {
-		wanted += fmt.Sprintf(" %d", p)
+		ports += fmt.Sprintf(" %d", p)
 	}
-	return warn(l.Firewall.Source, fw.Tool+" is active", wanted)
+	return warn(l.Firewall.Source, report.T("%s is active", "%s 已启用", fw.Tool), report.T("open: %s", "放行：%s", ports))
 }
 
 func osSwap(l *look) verdict {
@@ -209,13 +220,13 @@ func osSwap(l *look) verdict {
 		return v
 	}
 	if len(l.Swaps.Value) == 0 {
-		return pass(l.Swaps.Source, "no swap")
+		return pass(l.Swaps.Source, report.T("no swap", "没有交换空间"))
 	}
 	if v, stop := blank(l.Swappiness); stop {
 		return v
 	}
-	seen := fmt.Sprintf("swap on, vm.swappiness %d", l.Swappiness.Value)
-	return ifElse(float64(l.Swappiness.Value) <= l.number("swappiness"), report.Warn, l.Swappiness.Source, seen, "<= "+l.word("swappiness"))
+	seen := report.T("swap on, vm.swappiness %d", "已启用交换空间，vm.swappiness 为 %d", l.Swappiness.Value)
+	return ifElse(float64(l.Swappiness.Value) <= l.number("swappiness"), report.Warn, l.Swappiness.Source, seen, raw("<=", l.word("swappiness")))
 }
 
 // wish judges a word that may be absent.
@@ -224,9 +235,9 @@ func wish(l *look, f facts.Fact[string]) verdict {
 		return v
 	}
 	if f.Absent() {
-		return pass(f.Source, "absent")
+		return pass(f.Source, absent())
 	}
-	return ifElse(f.Value == l.word("good"), report.Warn, f.Source, f.Value, l.word("good"))
+	return ifElse(f.Value == l.word("good"), report.Warn, f.Source, raw(f.Value), raw(l.word("good")))
 }
 
 func osTHP(l *look) verdict           { return wish(l, l.THP) }
@@ -249,7 +260,7 @@ func osReservedPorts(l *look) verdict {
 			free++
 		}
 	}
-	return ifElse(free == 0, report.Warn, l.ReservedPorts.Source, orNone(l.ReservedPorts.Value), fmt.Sprintf("%d-%d", first, last))
+	return ifElse(free == 0, report.Warn, l.ReservedPorts.Source, orNone(l.ReservedPorts.Value), raw(fmt.Sprintf("%d-%d", first, last)))
 }
 
 func osProxy(l *look) verdict {
@@ -263,7 +274,7 @@ func osProxy(l *look) verdict {
 		}
 	}
 	if len(set) == 0 {
-		return pass(l.Env.Source, "no proxy")
+		return pass(l.Env.Source, report.T("no proxy", "未设置代理"))
 	}
 	around := strings.Split(l.env("no_proxy")+","+l.env("NO_PROXY"), ",")
 	var missing []string
@@ -273,7 +284,8 @@ func osProxy(l *look) verdict {
 		}
 	}
 	return ifElse(len(missing) == 0, report.Warn, l.Env.Source,
-		fmt.Sprintf("%s set, no_proxy=%s", strings.Join(set, " "), l.env("no_proxy")), "no_proxy with "+strings.Join(l.list("local"), " "))
+		report.T("%s set, no_proxy=%s", "已设置 %s，no_proxy=%s", strings.Join(set, " "), l.env("no_proxy")),
+		report.T("no_proxy with %s", "no_proxy 含 %s", strings.Join(l.list("local"), " ")))
 }
 
 // spares is true when an entry of no_proxy covers the host.
@@ -291,12 +303,12 @@ func osHostname(l *look) verdict {
 		return v
 	}
 	h := l.Hostname.Value
-	seen := fmt.Sprintf("%s resolves to %s", h.Name, orNone(strings.Join(h.Resolves, " ")))
+	seen := report.T("%s resolves to %s", "%s 解析为 %s", h.Name, orNone(strings.Join(h.Resolves, " ")))
 	switch {
 	case len(h.Resolves) == 0:
-		return fail(l.Hostname.Source, h.Name+" does not resolve", "an address of this host")
+		return fail(l.Hostname.Source, report.T("%s does not resolve", "%s 无法解析", h.Name), report.T("an address of this host", "本机地址"))
 	case l.job.multiNode() && slices.Contains(h.Resolves, l.word("stand_in")):
-		return warn(l.Hostname.Source, seen, "an address other hosts can reach")
+		return warn(l.Hostname.Source, seen, report.T("an address other hosts can reach", "其他主机可达的地址"))
 	}
 	return pass(l.Hostname.Source, seen)
 }
@@ -305,12 +317,13 @@ func osPkgLock(l *look) verdict {
 	if v, stop := blank(l.Locks); stop {
 		return v
 	}
+	free := report.T("free", "空闲")
 	for _, k := range l.Locks.Value {
 		if slices.Contains(l.list("locks"), k.Path) || slices.Contains(l.list("processes"), path.Base(k.Command)) {
-			return fail(l.Locks.Source, fmt.Sprintf("%s held by %s (pid %d)", k.Path, orNone(k.Command), k.PID), "free")
+			return fail(l.Locks.Source, taken(k.Path, k.Command, k.PID), free)
 		}
 	}
-	return pass(l.Locks.Source, "free")
+	return pass(l.Locks.Source, free)
 }
 
 func osCoreDump(l *look) verdict {
@@ -319,12 +332,13 @@ func osCoreDump(l *look) verdict {
 	}
 	core := l.Limits.Value.Core.String()
 	if core != l.word("unlimited") {
-		return pass(l.Limits.Source, "core "+core)
+		return pass(l.Limits.Source, raw("core", core))
 	}
 	if v, stop := blank(l.CorePattern); stop {
 		return v
 	}
 	pattern := strings.TrimSpace(l.CorePattern.Value)
 	return ifElse(strings.ContainsAny(pattern, "|/"), report.Warn, l.CorePattern.Source,
-		fmt.Sprintf("core %s, kernel.core_pattern %s", core, orNone(pattern)), "a limit, a program or a folder")
+		report.T("core %s, kernel.core_pattern %s", "core 为 %s，kernel.core_pattern 为 %s", core, orNone(pattern)),
+		report.T("a limit, a program or a folder", "设有限额，或写入程序或目录"))
 }

@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
+
+	"github.com/ascendctl/ascendctl/internal/report"
 )
 
 // Param is a number, a list or a word that a judge works with. Unit is for
-// people; Source says where the value comes from, `guess:` when it is ours.
+// people: a sign, or {en, zh} where evidence shows it. Source says where the
+// value comes from, `guess:` when it is ours.
 type Param struct {
 	Value  any    `yaml:"value"`
-	Unit   string `yaml:"unit"`
+	Unit   any    `yaml:"unit"`
 	Source string `yaml:"source"`
 }
 
@@ -34,6 +38,10 @@ var kinds = map[string]func(v any) bool{
 	"records": func(v any) bool { // maps of words, one after the other
 		l, ok := v.([]any)
 		return ok && all(l, func(v any) bool { m, ok := v.(map[string]any); return ok && allOf(m, scalar) })
+	},
+	"phrases": func(v any) bool { // what people read, by key
+		m, ok := v.(map[string]any)
+		return ok && allOf(m, isPhrase)
 	},
 	"lists": func(v any) bool {
 		m, ok := v.(map[string]any)
@@ -80,10 +88,40 @@ func (s *Spec) records(name string) (out []map[string]string) {
 	return out
 }
 
-// shown is a param with its unit, as evidence says what was wanted.
-func (s *Spec) shown(name string) string {
-	p := s.Params[name]
-	return text(p.Value) + " " + p.Unit
+func (s *Spec) phrases(name string) map[string]report.Text {
+	m, _ := s.Params[name].Value.(map[string]any)
+	out := make(map[string]report.Text, len(m))
+	for k, v := range m {
+		out[k] = phrase(v)
+	}
+	return out
+}
+
+// shown is a param with its unit, as evidence says what was wanted: "10 s".
+func (s *Spec) shown(name string) report.Text {
+	value, unit := text(s.Params[name].Value), phrase(s.Params[name].Unit)
+	gap := " "
+	if strings.HasPrefix(unit.Zh, "%") || strings.HasPrefix(unit.Zh, "°") {
+		gap = "" // as Chinese is set
+	}
+	return report.Text{En: strings.TrimSpace(value + " " + unit.En), Zh: strings.TrimSpace(value + gap + unit.Zh)}
+}
+
+// phrase reads a word, or {en, zh}.
+func phrase(v any) report.Text {
+	if m, ok := v.(map[string]any); ok {
+		return report.Text{En: text(m["en"]), Zh: text(m["zh"])}
+	}
+	if v == nil {
+		return report.Text{}
+	}
+	return raw(text(v))
+}
+
+// isPhrase is true for what phrase reads.
+func isPhrase(v any) bool {
+	m, ok := v.(map[string]any)
+	return scalar(v) || ok && len(m) == 2 && m["en"] != nil && m["zh"] != nil && allOf(m, scalar)
 }
 
 func number(v any) (float64, bool) {

@@ -38,11 +38,11 @@ func pyDeps(l *look) verdict {
 	slices.Sort(missing)
 	switch {
 	case len(missing) > 0:
-		return fail(l.Packages.Source, "missing: "+strings.Join(missing, " "), "all of them")
+		return fail(l.Packages.Source, without(missing...), report.T("all of them", "全部安装"))
 	case len(old) > 0:
-		return warn(l.Packages.Source, strings.Join(old, ", "), "newer")
+		return warn(l.Packages.Source, commas(raws(old)), report.T("newer", "更新的版本"))
 	}
-	return pass(l.Packages.Source, count(len(wanted), "packages"))
+	return pass(l.Packages.Source, report.T("%d packages", "%d 个软件包", len(wanted)))
 }
 
 func pyNumpy(l *look) verdict {
@@ -51,9 +51,9 @@ func pyNumpy(l *look) verdict {
 	}
 	numpy, release := l.Packages.Value["numpy"], firstTwo(l.cannVersion())
 	if numpy == "" {
-		return unknown(l.Packages.Source, "numpy is not installed")
+		return unknown(l.Packages.Source, report.T("numpy is not installed", "未安装 numpy"))
 	}
-	seen, major := "numpy "+numpy+" with CANN "+orNone(release), l.word("major")
+	seen, major := report.T("numpy %s with CANN %s", "numpy %s 与 CANN %s", numpy, orNone(release)), l.word("major")
 	switch {
 	case compareVersions(numpy, major) < 0:
 		return pass(l.Packages.Source, seen)
@@ -62,9 +62,9 @@ func pyNumpy(l *look) verdict {
 	case compareVersions(release, l.word("fine_from")) >= 0:
 		return pass(l.Packages.Source, seen)
 	case compareVersions(release, l.word("warn_from")) >= 0:
-		return warn(l.Packages.Source, seen, "numpy <", major)
+		return warn(l.Packages.Source, seen, raw("numpy <", major))
 	}
-	return fail(l.Packages.Source, seen, "numpy <", major)
+	return fail(l.Packages.Source, seen, raw("numpy <", major))
 }
 
 func pyAutoload(l *look) verdict {
@@ -73,15 +73,19 @@ func pyAutoload(l *look) verdict {
 	}
 	i := l.TorchImport.Value
 	if took := float64(i.MS) / 1000; i.OK && took > l.number("slow") {
-		return warn(l.TorchImport.Source, fmt.Sprintf("%.0f s", took), "<=", l.shown("slow"))
+		return warn(l.TorchImport.Source, raw(fmt.Sprintf("%.0f s", took)), atMost(l.shown("slow")))
 	}
-	if i.OK || l.TorchImport.Absent() {
-		return ifElse(i.OK, report.Fail, l.TorchImport.Source, "import torch works", "import torch")
+	works := report.T("import torch works", "import torch 成功")
+	switch {
+	case i.OK:
+		return pass(l.TorchImport.Source, works)
+	case l.TorchImport.Absent():
+		return fail(l.TorchImport.Source, absent(), works)
 	}
 	if strings.Contains(i.Text, "torch_npu") {
-		return fail(l.TorchImport.Source, i.Text, "import torch works")
+		return fail(l.TorchImport.Source, raw(i.Text), works)
 	}
-	return unknown(l.TorchImport.Source, i.Text)
+	return unknown(l.TorchImport.Source, raw(i.Text))
 }
 
 func pySQLite(l *look) verdict {
@@ -90,7 +94,7 @@ func pySQLite(l *look) verdict {
 	}
 	there, asked := l.Python.Value.Modules[l.word("module")]
 	if l.Python.Absent() || !asked {
-		return unknown(l.Python.Source, "no python3, or not asked")
+		return unknown(l.Python.Source, report.T("no python3, or not asked", "没有 python3，或未查询"))
 	}
-	return ifElse(there, report.Fail, l.Python.Source, l.Python.Value.Path+" "+l.Python.Value.Version, "a Python with "+l.word("module"))
+	return ifElse(there, report.Fail, l.Python.Source, raw(l.Python.Value.Path, l.Python.Value.Version), report.T("a Python with %s", "带 %s 的 Python", l.word("module")))
 }

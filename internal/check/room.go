@@ -22,26 +22,28 @@ func gib(kib int64) float64 { return float64(kib) / kibPerGiB }
 
 func shownGiB(kib int64) string { return fmt.Sprintf("%.1f GiB", gib(kib)) }
 
+func freeGiB(kib int64) report.Text { return report.T("%s free", "可用 %s", shownGiB(kib)) }
+
 func osNoFile(l *look) verdict {
 	if v, stop := blank(l.Limits); stop {
 		return v
 	}
 	n := l.Limits.Value.NoFile
-	return atLeast(float64(n), l.number("good"), l.number("least"), l.Limits.Source, n.String(), ">= "+l.word("good"))
+	return atLeast(float64(n), l.number("good"), l.number("least"), l.Limits.Source, raw(n.String()), raw(">=", l.word("good")))
 }
 
 func osMemlock(l *look) verdict {
 	if v, stop := blank(l.Limits); stop {
 		return v
 	}
-	n := l.Limits.Value.MemlockKB
+	n, unlimited := l.Limits.Value.MemlockKB, report.T("unlimited", "无限制")
 	switch {
 	case n == facts.Unlimited:
-		return pass(l.Limits.Source, "unlimited")
+		return pass(l.Limits.Source, unlimited)
 	case l.job.multiNode() && float64(n) < l.number("least")*kibPerMiB:
-		return fail(l.Limits.Source, n.String()+" KiB", ">=", l.shown("least"))
+		return fail(l.Limits.Source, raw(n.String(), "KiB"), atLeastOf(l.shown("least")))
 	}
-	return warn(l.Limits.Source, n.String()+" KiB", "unlimited")
+	return warn(l.Limits.Source, raw(n.String(), "KiB"), unlimited)
 }
 
 func osMemory(l *look) verdict {
@@ -49,13 +51,13 @@ func osMemory(l *look) verdict {
 		return v
 	}
 	total := l.Memory.Value.TotalKB
-	seen, floor := shownGiB(total), ">= "+l.shown("floor")
+	seen, floor := raw(shownGiB(total)), atLeastOf(l.shown("floor"))
 	enough := ifElse(gib(total) >= l.number("floor"), report.Warn, l.Memory.Source, seen, floor)
 	if l.job.ModelGiB == 0 {
 		return enough
 	}
 	return worst(enough, atLeast(gib(total)/l.job.ModelGiB, l.number("good"), l.number("least"), l.Memory.Source,
-		fmt.Sprintf("%s for a model of %.1f GiB", seen, l.job.ModelGiB), ">= "+l.shown("good")))
+		report.T("%s for a model of %.1f GiB", "%s，模型为 %.1f GiB", seen, l.job.ModelGiB), atLeastOf(l.shown("good"))))
 }
 
 func osHugePages(l *look) verdict {
@@ -65,7 +67,7 @@ func osHugePages(l *look) verdict {
 	m := l.Memory.Value
 	pool := m.HugePages * m.HugePageKB
 	return ifElse(float64(pool)*percent <= l.number("pool")*float64(m.TotalKB), report.Warn, l.Memory.Source,
-		fmt.Sprintf("%s of %s", shownGiB(pool), shownGiB(m.TotalKB)), "<= "+l.shown("pool"))
+		report.T("%s of %s", "%s，共 %s", shownGiB(pool), shownGiB(m.TotalKB)), atMost(l.shown("pool")))
 }
 
 func osDiskInstall(l *look) verdict {
@@ -78,10 +80,10 @@ func osDiskInstall(l *look) verdict {
 		return v
 	}
 	good := l.number("good")
-	v := atLeast(gib(d.Value.AvailKB), good, l.number("least"), d.Source, shownGiB(d.Value.AvailKB)+" free", ">= "+l.shown("good"))
+	v := atLeast(gib(d.Value.AvailKB), good, l.number("least"), d.Source, freeGiB(d.Value.AvailKB), atLeastOf(l.shown("good")))
 	after := (float64(d.Value.UsedKB) + good*kibPerGiB) * percent / max(1, float64(d.Value.TotalKB))
 	return worst(v, ifElse(after <= l.number("used_after"), report.Warn, d.Source,
-		fmt.Sprintf("%.0f %% full with %s more", after, l.shown("good")), "<= "+l.shown("used_after")))
+		report.T("%.0f %% full with %s more", "再写入 %[2]s 后占用率 %[1].0f%%", after, l.shown("good")), atMost(l.shown("used_after"))))
 }
 
 func osDiskTmp(l *look) verdict {
@@ -94,27 +96,28 @@ func osDiskTmp(l *look) verdict {
 		return v
 	}
 	if d.Value.NoExec {
-		return fail(d.Source, where+" is mounted noexec", "a place that allows execution")
+		return fail(d.Source, report.T("%s is mounted noexec", "%s 以 noexec 挂载", where), report.T("a place that allows execution", "允许执行程序的位置"))
 	}
 	size := l.number("package")
 	return atLeast(gib(d.Value.AvailKB)/size, l.number("good"), l.number("least"), d.Source,
-		shownGiB(d.Value.AvailKB)+" free", fmt.Sprintf(">= %g GiB", l.number("good")*size))
+		freeGiB(d.Value.AvailKB), raw(fmt.Sprintf(">= %g GiB", l.number("good")*size)))
 }
 
 func osDiskLogs(l *look) verdict {
 	return l.everyPlace(func(p string, d facts.Fact[facts.Disk]) verdict {
 		return atLeast(gib(d.Value.AvailKB), l.number("good"), l.number("least"), d.Source,
-			p+": "+shownGiB(d.Value.AvailKB)+" free", ">= "+l.shown("good"))
+			says(p, freeGiB(d.Value.AvailKB)), atLeastOf(l.shown("good")))
 	})
 }
 
 func osInodes(l *look) verdict {
 	return l.everyPlace(func(p string, d facts.Fact[facts.Disk]) verdict {
 		if d.Value.Inodes == 0 {
-			return pass(d.Source, p+": counts no inodes")
+			return pass(d.Source, report.T("%s: counts no inodes", "%s：不统计 inode", p))
 		}
 		free := float64(d.Value.IFree) * percent / float64(d.Value.Inodes)
-		return atLeast(free, l.number("good"), l.number("least"), d.Source, fmt.Sprintf("%s: %.0f %% free", p, free), ">= "+l.shown("good"))
+		return atLeast(free, l.number("good"), l.number("least"), d.Source,
+			report.T("%s: %.0f %% free", "%s：可用 %.0f%%", p, free), atLeastOf(l.shown("good")))
 	})
 }
 
@@ -125,7 +128,7 @@ func (l *look) everyPlace(see func(p string, d facts.Fact[facts.Disk]) verdict) 
 	for _, p := range l.list("places") {
 		p = l.expand(p)
 		if p == "" {
-			all = append(all, unknown(l.Identity.Source, "no home folder"))
+			all = append(all, unknown(l.Identity.Source, report.T("no home folder", "没有主目录")))
 			continue
 		}
 		d := l.disk(p)
@@ -143,15 +146,15 @@ func osShm(l *look) verdict {
 	if v, stop := blank(d); stop {
 		return v
 	}
-	size, seen := gib(d.Value.TotalKB), shownGiB(d.Value.TotalKB)
+	size, seen := gib(d.Value.TotalKB), raw(shownGiB(d.Value.TotalKB))
 	ample := slices.Contains(l.list("ample_engines"), l.job.Engine) && l.inContainer()
 	switch {
 	case size < l.number("least") && l.cards() > 1:
-		return fail(d.Source, fmt.Sprintf("%s for %d chips", seen, l.cards()), ">=", l.shown("least"))
+		return fail(d.Source, report.T("%s for %d chips", "%s，共 %d 个芯片", seen, l.cards()), atLeastOf(l.shown("least")))
 	case size < l.number("least"):
-		return warn(d.Source, seen, ">=", l.shown("least"))
+		return warn(d.Source, seen, atLeastOf(l.shown("least")))
 	case ample && size < l.number("ample"):
-		return warn(d.Source, seen, ">=", l.shown("ample"))
+		return warn(d.Source, seen, atLeastOf(l.shown("ample")))
 	}
 	return pass(d.Source, seen)
 }
@@ -163,7 +166,7 @@ func osCPUSet(l *look) verdict {
 		return v
 	}
 	if l.NPUTopo.Value.Topo == nil || len(l.NPUTopo.Value.Topo.Affinity) == 0 {
-		return unknown(l.NPUTopo.Source, "affinity: "+note(l.NPUTopo))
+		return unknown(l.NPUTopo.Source, report.T("affinity: %s", "亲和性：%s", note(l.NPUTopo)))
 	}
 	allowed := parseRanges(l.CPUsAllowed.Value)
 	in, out := 0, 0
@@ -184,11 +187,11 @@ func osCPUSet(l *look) verdict {
 			}
 		}
 	}
-	seen := fmt.Sprintf("%s %s", l.word("allowed"), l.CPUsAllowed.Value)
-	wanted := strings.Join(unique(near), ",")
+	seen := raw(l.word("allowed"), l.CPUsAllowed.Value)
+	wanted := raw(strings.Join(unique(near), ","))
 	switch {
 	case in+out == 0:
-		return unknown(l.NPUTopo.Source, "no affinity for the chips of the job")
+		return unknown(l.NPUTopo.Source, report.T("no affinity for the chips of the job", "没有作业所用芯片的亲和性"))
 	case out == 0:
 		return pass(l.CPUsAllowed.Source, seen)
 	case in > 0:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/ascendctl/ascendctl/internal/cann"
 	"github.com/ascendctl/ascendctl/internal/facts"
+	"github.com/ascendctl/ascendctl/internal/host"
+	"github.com/ascendctl/ascendctl/internal/report"
 )
 
 // What several judges and conditions derive from the same facts.
@@ -152,19 +154,21 @@ func rows(f facts.Fact[facts.NPUSmi]) int {
 func answered(f facts.Fact[facts.NPUSmi]) bool { return f.Known() && f.Value.Failure == nil }
 
 // note says why npu-smi gave nothing.
-func note(f facts.Fact[facts.NPUSmi]) string {
+func note(f facts.Fact[facts.NPUSmi]) report.Text {
 	switch {
+	case f.Known() && f.Value.Failure != nil && f.Value.Failure.Line == "":
+		return f.Value.Failure.Cause
 	case f.Known() && f.Value.Failure != nil:
-		return f.Value.Failure.Line
+		return raw(f.Value.Failure.Line)
 	case f.Absent():
-		return "command not found"
+		return noted(host.ErrNoCommand.Error())
 	case f.Known():
-		return "no row"
-	case f.Note == "":
-		return "not asked"
+		return noRows()
 	}
-	return f.Note
+	return reason(f)
 }
+
+func noRows() report.Text { return report.T("no row", "没有数据行") }
 
 // visible counts the chips this process space can use; 0 when nothing tells.
 func (l *look) visible() int {

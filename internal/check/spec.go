@@ -117,6 +117,8 @@ func (s Spec) checkParams(j judge) error {
 		}
 		if p := s.Params[name]; !kinds[kind](p.Value) {
 			return fmt.Errorf("params.%s: want %s, got %v", name, kind, p.Value)
+		} else if p.Unit != nil && !isPhrase(p.Unit) {
+			return fmt.Errorf("params.%s.unit: want a word or {en, zh}, got %v", name, p.Unit)
 		}
 		delete(want, name)
 	}

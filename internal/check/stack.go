@@ -1,12 +1,12 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/matrix"
+	"github.com/ascendctl/ascendctl/internal/report"
 )
 
 // Judges of Python, torch and the engine, and what a wanted engine implies.
@@ -19,15 +19,15 @@ func pyVersion(l *look) verdict {
 	}
 	have, release := l.Python.Value.Version, l.cannVersion()
 	if l.Python.Absent() || !isVersion(have) || release == "" {
-		return unknown(l.Python.Source, fmt.Sprintf("python3 %s, CANN %s", orNone(have), orNone(release)))
+		return unknown(l.Python.Source, report.T("python3 %s, CANN %s", "python3 为 %s，CANN 为 %s", orNone(have), orNone(release)))
 	}
-	seen := fmt.Sprintf("Python %s with CANN %s", have, orNone(release))
+	seen := report.T("Python %s with CANN %s", "Python %s 与 CANN %s", have, release)
 	minor := firstTwo(have)
 	if compareVersions(minor, l.word("oldest")) < 0 {
-		return fail(l.Python.Source, seen, ">= "+l.word("oldest"))
+		return fail(l.Python.Source, seen, raw(">=", l.word("oldest")))
 	}
 	if p := l.enginePair("R02", "python", matrix.Parts{"python": have}); p != nil && p.Verdict == matrix.Unsupported {
-		return fail(l.Python.Source, seen+", "+l.job.Engine+" "+l.job.Version, p.Text.En)
+		return fail(l.Python.Source, comma(seen, raw(l.job.Engine, l.job.Version)), p.Text)
 	}
 	for _, r := range l.records("by_cann") {
 		if compareVersions(firstTwo(release), r["upto"]) > 0 {
@@ -36,13 +36,13 @@ func pyVersion(l *look) verdict {
 		low, high, _ := strings.Cut(r["good"], "-")
 		switch {
 		case compareVersions(minor, r["newest"]) > 0:
-			return fail(l.Python.Source, seen, r["good"])
+			return fail(l.Python.Source, seen, raw(r["good"]))
 		case slices.Contains(l.list("ending"), minor), compareVersions(minor, low) < 0, compareVersions(minor, high) > 0:
-			return warn(l.Python.Source, seen, r["good"])
+			return warn(l.Python.Source, seen, raw(r["good"]))
 		}
 		return pass(l.Python.Source, seen)
 	}
-	return noRow(l.Python.Source, seen+": no range")
+	return noRow(l.Python.Source, report.T("%s: no range", "%s：没有对应范围", seen))
 }
 
 // matrixName is an engine as the matrix calls it; torch and acl have no rows
@@ -77,18 +77,18 @@ func (l *look) enginePair(rule, part string, parts matrix.Parts) *matrix.Pair {
 
 func pyTorchNPU(l *look) verdict {
 	torch, npu, cann := l.Packages.Value["torch"], l.Packages.Value["torch-npu"], l.cannVersion()
-	seen := fmt.Sprintf("torch %s, torch_npu %s, CANN %s", orNone(torch), npu, orNone(cann))
+	seen := report.T("torch %s, torch_npu %s, CANN %s", "torch 为 %s，torch_npu 为 %s，CANN 为 %s", orNone(torch), npu, orNone(cann))
 	if torch == "" {
 		return noRow(l.Packages.Source, seen)
 	}
 	v, ok := l.ask(matrix.Parts{"torch": torch, "torch_npu": npu, "cann": cann})
 	if !ok {
-		return noRow(l.Packages.Source, seen+": no matrix")
+		return noRow(l.Packages.Source, comma(seen, noMatrix()))
 	}
 	base, pair := v.Pair("R01", "torch_npu"), v.Pair("R03", "torch_npu")
 	for _, p := range []*matrix.Pair{base, pair} {
 		if p != nil && p.Verdict == matrix.Unsupported {
-			return fail(pairEvidence(p, l.Packages.Source), seen, p.Text.En)
+			return fail(pairEvidence(p, l.Packages.Source), seen, p.Text)
 		}
 	}
 	if base != nil && base.Verdict == matrix.Supported && pair != nil && pair.Verdict == matrix.Supported {
@@ -98,11 +98,11 @@ func pyTorchNPU(l *look) verdict {
 		have, _ := matrix.Parse(matrix.PEP440, npu)
 		for _, n := range pair.Nearest {
 			if near, ok := matrix.Parse(matrix.PEP440, n.Value); ok && n.Part == "torch_npu" && have.Known() && near.Base() == have.Base() {
-				return warn(pairEvidence(pair, l.Packages.Source), seen, "torch_npu "+n.Value)
+				return warn(pairEvidence(pair, l.Packages.Source), seen, raw("torch_npu", n.Value))
 			}
 		}
 	}
-	return noRow(l.Packages.Source, seen+": no row")
+	return noRow(l.Packages.Source, unlisted(seen))
 }
 
 // pyEngine asks every rule that reads the wanted engine version, with all that
@@ -114,9 +114,9 @@ func pyEngine(l *look) verdict {
 	v, ok := l.ask(parts)
 	source := "matrix"
 	if !ok {
-		return noRow(source, "no matrix")
+		return noRow(source, noMatrix())
 	}
-	seen := fmt.Sprintf("%s %s on %s", l.job.Engine, l.job.Version, orNone(l.chipName()))
+	seen := report.T("%s %s on %s", "%s %s，芯片 %s", l.job.Engine, l.job.Version, orNone(l.chipName()))
 	all := []verdict{}
 	for _, p := range v.Pairs {
 		if !slices.Contains(p.Parts, name) {
@@ -124,32 +124,32 @@ func pyEngine(l *look) verdict {
 		}
 		switch p.Verdict {
 		case matrix.Unsupported:
-			all = append(all, fail(pairEvidence(&p, source), seen+": "+strings.Join(p.Parts, " "), p.Text.En))
+			all = append(all, fail(pairEvidence(&p, source), says(seen, strings.Join(p.Parts, " ")), p.Text))
 		case matrix.Unknown:
-			all = append(all, noRow(pairEvidence(&p, source), seen+": "+p.Text.En))
+			all = append(all, noRow(pairEvidence(&p, source), says(seen, p.Text)))
 		default:
 			all = append(all, pass(pairEvidence(&p, source), seen))
 		}
 	}
 	if len(all) == 0 {
-		return noRow(source, seen+": no row")
+		return noRow(source, unlisted(seen))
 	}
 	return worst(all...)
 }
 
 // complete fills in what the target leaves to be derived: what an installation
-// would put there, and the CANN of the wanted engine. why names the row.
-func (c *Catalogue) complete(s Scene, f *facts.Facts) (out Scene, why string) {
+// would put there, and the CANN of the wanted engine; row names where that is from.
+func (c *Catalogue) complete(s Scene, f *facts.Facts) (out Scene, row string) {
 	l := look{Facts: f, job: &s, c: c}
 	if s.Task == "install" && len(s.Installs) == 0 {
 		s.Installs = l.wholeStack()
 	}
 	if s.CANN == "" && s.Version != "" {
-		if cann, row := l.engineCANN(); cann != "" {
-			s.CANN, why = cann, " (row "+row+")"
+		if cann, from := l.engineCANN(); cann != "" {
+			s.CANN, row = cann, from
 		}
 	}
-	return s, why
+	return s, row
 }
 
 // wholeStack is what a host lacks of a whole stack.

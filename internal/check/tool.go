@@ -20,11 +20,11 @@ func (l *look) builder(f facts.Fact[string], see func() verdict) verdict {
 	}
 	switch {
 	case f.Absent() && l.job.installs("operators"):
-		return fail(f.Source, "absent", "a compiler for operators")
+		return fail(f.Source, absent(), report.T("a compiler for operators", "编译算子所需的工具"))
 	case f.Absent():
-		return skip(f.Source, "absent, and no operators are to be built")
+		return skip(f.Source, report.T("absent, and no operators are to be built", "不存在，且无需编译算子"))
 	case !isVersion(f.Value):
-		return unknown(f.Source, f.Value)
+		return unknown(f.Source, raw(f.Value))
 	}
 	return see()
 }
@@ -32,7 +32,7 @@ func (l *look) builder(f facts.Fact[string], see func() verdict) verdict {
 func toolGCC(l *look) verdict {
 	return l.builder(l.GCC, func() verdict {
 		ok := inRange(l.GCC.Value, l.word("oldest"), l.word("newest"))
-		return ifElse(ok, report.Warn, l.GCC.Source, l.GCC.Value, l.word("oldest")+" to "+l.word("newest"))
+		return ifElse(ok, report.Warn, l.GCC.Source, raw(l.GCC.Value), report.T("%s to %s", "%s 至 %s", l.word("oldest"), l.word("newest")))
 	})
 }
 
@@ -42,7 +42,7 @@ func toolCMake(l *look) verdict {
 		if release != "" && compareVersions(firstTwo(release), l.word("border")) < 0 {
 			least = l.word("old")
 		}
-		return ifElse(compareVersions(l.CMake.Value, least) >= 0, report.Warn, l.CMake.Source, l.CMake.Value, ">= "+least)
+		return ifElse(compareVersions(l.CMake.Value, least) >= 0, report.Warn, l.CMake.Source, raw(l.CMake.Value), raw(">=", least))
 	})
 }
 
@@ -54,11 +54,11 @@ func toolBasic(l *look) verdict {
 	useful, rest := l.lacking(l.list("useful"))
 	switch {
 	case len(needed) > 0:
-		return fail(l.Tools.Source, "no "+strings.Join(needed, ", "), strings.Join(l.list("needed"), " "))
+		return fail(l.Tools.Source, noSuch(strings.Join(needed, ", ")), raw(l.list("needed")...))
 	case len(useful) > 0:
-		return warn(l.Tools.Source, "no "+strings.Join(useful, ", "), strings.Join(l.list("useful"), " "))
+		return warn(l.Tools.Source, noSuch(strings.Join(useful, ", ")), raw(l.list("useful")...))
 	case len(unasked)+len(rest) > 0:
-		return unknown(l.Tools.Source, "not asked for "+strings.Join(append(unasked, rest...), " "))
+		return unknown(l.Tools.Source, notAsked(append(unasked, rest...)))
 	}
-	return pass(l.Tools.Source, "all there")
+	return pass(l.Tools.Source, allThere())
 }

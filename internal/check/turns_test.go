@@ -209,7 +209,7 @@ func TestSmallChangesTurnChecks(t *testing.T) {
 			if f.Status != turn.to {
 				t.Errorf("after the change: want %s, got %s: %+v", turn.to, f.Status, f.Evidence)
 			}
-			if len(f.Evidence) == 0 || f.Evidence[0].Seen == "" || f.Evidence[0].Source == "" || f.Fix.IsZero() {
+			if len(f.Evidence) == 0 || f.Evidence[0].Seen.IsZero() || f.Evidence[0].Source == "" || f.Fix.IsZero() {
 				t.Errorf("says too little: %+v", f)
 			}
 		})

@@ -1,9 +1,6 @@
 package check
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/report"
 )
@@ -16,33 +13,40 @@ type verdict struct {
 	ofTarget bool
 }
 
-func say(status report.Status, source, seen string, wanted ...string) verdict {
-	return verdict{status: status, evidence: []report.Evidence{{Source: source, Seen: seen, Wanted: strings.Join(wanted, " ")}}}
+// say is a verdict with one piece of evidence; a zero wanted is not shown.
+func say(status report.Status, source string, seen, wanted report.Text) verdict {
+	return verdict{status: status, evidence: []report.Evidence{{Source: source, Seen: seen.Tight(), Wanted: wanted.Tight()}}}
 }
 
-func pass(source, seen string) verdict { return say(report.Pass, source, seen) }
-
-func warn(source, seen string, wanted ...string) verdict {
-	return say(report.Warn, source, seen, wanted...)
+func pass(source string, seen report.Text) verdict {
+	return say(report.Pass, source, seen, report.Text{})
 }
 
-func fail(source, seen string, wanted ...string) verdict {
-	return say(report.Fail, source, seen, wanted...)
+func warn(source string, seen, wanted report.Text) verdict {
+	return say(report.Warn, source, seen, wanted)
 }
 
-func skip(source, seen string) verdict { return say(report.Skip, source, seen) }
+func fail(source string, seen, wanted report.Text) verdict {
+	return say(report.Fail, source, seen, wanted)
+}
 
-func unknown(source, note string) verdict { return say(report.Unknown, source, note) }
+func skip(source string, seen report.Text) verdict {
+	return say(report.Skip, source, seen, report.Text{})
+}
+
+func unknown(source string, seen report.Text) verdict {
+	return say(report.Unknown, source, seen, report.Text{})
+}
 
 // noTarget is unknown for want of a value that only the person knows.
-func noTarget(what string) verdict {
-	v := unknown("target", what+" not given")
+func noTarget(what report.Text) verdict {
+	v := unknown("target", report.T("%s not given", "未给出%s", what))
 	v.ofTarget = true
 	return v
 }
 
 // ifElse warns or passes: the shape of most advice.
-func ifElse(good bool, bad report.Status, source, seen, wanted string) verdict {
+func ifElse(good bool, bad report.Status, source string, seen, wanted report.Text) verdict {
 	if good {
 		return pass(source, seen)
 	}
@@ -50,7 +54,7 @@ func ifElse(good bool, bad report.Status, source, seen, wanted string) verdict {
 }
 
 // atLeast judges a number with two borders: good passes, least warns.
-func atLeast(n, good, least float64, source, seen, wanted string) verdict {
+func atLeast(n, good, least float64, source string, seen, wanted report.Text) verdict {
 	switch {
 	case n >= good:
 		return pass(source, seen)
@@ -82,12 +86,5 @@ func blank[T any](f facts.Fact[T]) (verdict, bool) {
 	if !unread(f) {
 		return verdict{}, false
 	}
-	note := f.Note
-	if note == "" {
-		note = "not asked"
-	}
-	return unknown(f.Source, note), true
+	return unknown(f.Source, reason(f)), true
 }
-
-// count writes "3 cards": what people read in evidence.
-func count(n int, what string) string { return fmt.Sprintf("%d %s", n, what) }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -17,10 +16,16 @@ import (
 // failed check is blamed for that.
 
 // noRow is unknown for want of a row of the matrix.
-func noRow(source, seen string) verdict {
+func noRow(source string, seen report.Text) verdict {
 	v := unknown(source, seen)
 	v.ofTarget = true
 	return v
+}
+
+func noMatrix() report.Text { return report.T("no matrix", "没有版本配套表") }
+
+func unlisted(seen report.Text) report.Text {
+	return report.T("%s: no row", "%s：没有对应条目", seen)
 }
 
 // rows gives the rows of a section of the matrix; none when it was not loaded.
@@ -90,18 +95,18 @@ func osKernelHeaders(l *look) verdict {
 	if v, stop := blank(l.KernelBuild); stop {
 		return v
 	}
-	wanted := strings.ReplaceAll(l.word("build"), "{kernel}", l.Kernel.Value)
+	wanted := raw(strings.ReplaceAll(l.word("build"), "{kernel}", l.Kernel.Value))
 	if l.KernelBuild.Known() {
-		return pass(l.KernelBuild.Source, l.KernelBuild.Value)
+		return pass(l.KernelBuild.Source, raw(l.KernelBuild.Value))
 	}
 	if !l.Kernel.Known() {
-		return unknown(l.Kernel.Source, "kernel not known")
+		return unknown(l.Kernel.Source, report.T("kernel not known", "内核未知"))
 	}
 	bare := strings.TrimSuffix(strings.TrimSuffix(l.Kernel.Value, ".aarch64"), ".x86_64")
 	if listed := l.listedKernels(); slices.Contains(listed, bare) || slices.Contains(listed, l.Kernel.Value) {
-		return warn(l.KernelBuild.Source, "absent; "+bare+" is a kernel the driver package knows", wanted)
+		return warn(l.KernelBuild.Source, report.T("absent; %s is a kernel the driver package knows", "不存在；%s 是驱动包已知的内核", bare), wanted)
 	}
-	return fail(l.KernelBuild.Source, "absent, and "+bare+" is no kernel the driver package knows", wanted)
+	return fail(l.KernelBuild.Source, report.T("absent, and %s is no kernel the driver package knows", "不存在，且 %s 不是驱动包已知的内核", bare), wanted)
 }
 
 // driverCANN follows the lists that both packages carry: the newer side names
@@ -116,35 +121,36 @@ func driverCANN(l *look) verdict {
 	}
 	branch := l.regex("branch")
 	driver, cann := branch.FindString(l.Driver.Value.Inner), branch.FindString(t.Inner)
-	seen := fmt.Sprintf("driver %s (%s), CANN %s (%s)", l.Driver.Value.Version, orNone(driver), t.Version, orNone(cann))
+	seen := report.T("driver %s (%s), CANN %s (%s)", "驱动 %s（%s），CANN %s（%s）", l.Driver.Value.Version, orNone(driver), t.Version, orNone(cann))
 	names := func(list []string, b string) bool {
 		return b != "" && slices.ContainsFunc(list, func(e string) bool { return branch.FindString(e) == b })
 	}
 	switch {
 	case names(t.Compatible, driver):
-		return pass(t.Info, seen+", in the list of CANN")
+		return pass(t.Info, report.T("%s, in the list of CANN", "%s，在 CANN 的列表中", seen))
 	case names(l.Driver.Value.Compatible, cann):
-		return pass(l.Driver.Source, seen+", in the list of the driver")
+		return pass(l.Driver.Source, report.T("%s, in the list of the driver", "%s，在驱动的列表中", seen))
 	case driver == "" || cann == "" || len(t.Compatible) == 0 || len(l.Driver.Value.Compatible) == 0:
-		return unknown(l.Driver.Source, seen+", a list or Innerversion is missing")
+		return unknown(l.Driver.Source, report.T("%s, a list or Innerversion is missing", "%s，缺少列表或 Innerversion", seen))
 	}
+	seen = report.T("%s, in neither list", "%s，两侧列表均不含", seen)
 	if least := l.olderThanAll(t.Version); least != "" {
-		return fail(l.Driver.Source, seen+", in neither list", ">=", least)
+		return fail(l.Driver.Source, seen, raw(">=", least))
 	}
-	return warn(l.Driver.Source, seen+", in neither list", "a list that names the other")
+	return warn(l.Driver.Source, seen, namesOther())
 }
 
 // driverRow asks the matrix alone, where no installed list can be read. A row
 // that pairs a CANN with one newer driver is no lower end: only a refusal fails.
 func (l *look) driverRow(cann, source string) verdict {
-	seen := fmt.Sprintf("driver %s for CANN %s", l.Driver.Value.Version, cann)
+	seen := report.T("driver %s for CANN %s", "驱动 %s 用于 CANN %s", l.Driver.Value.Version, cann)
 	v, ok := l.ask(matrix.Parts{"driver": l.Driver.Value.Version, "cann": cann, "chip": l.chipName()})
 	p := v.Pair("R04", "driver")
 	switch {
 	case !ok || p == nil || p.Verdict == matrix.Unknown:
-		return noRow(source, seen+": no row")
+		return noRow(source, unlisted(seen))
 	case p.Verdict == matrix.Unsupported:
-		return fail(pairEvidence(p, source), seen, p.Text.En)
+		return fail(pairEvidence(p, source), seen, p.Text)
 	}
 	return pass(pairEvidence(p, source), seen)
 }
@@ -191,25 +197,25 @@ func (l *look) floor(cann string) (hdk, row string) {
 func driverMin(l *look) verdict {
 	cann := l.cannVersion()
 	if l.c.matrix == nil {
-		return noRow("matrix", "not loaded")
+		return noRow("matrix", noMatrix())
 	}
 	hdk, row := l.floor(cann)
 	if hdk == "" {
-		return skip("matrix driver.cann_hdk_floor", "no floor is published for CANN "+cann)
+		return skip("matrix driver.cann_hdk_floor", report.T("no floor is published for CANN %s", "CANN %s 未公布最低版本", cann))
 	}
 	have, ok := matrix.Parse(matrix.HDK, l.Driver.Value.Version)
 	least, _ := matrix.Parse(matrix.HDK, hdk)
-	seen := fmt.Sprintf("%s for CANN %s (row %s)", l.Driver.Value.Version, cann, row)
+	seen := report.T("%s for CANN %s (row %s)", "%s 用于 CANN %s（条目 %s）", l.Driver.Value.Version, cann, row)
 	c, comparable := have.Compare(least)
 	switch {
 	case !ok || !comparable:
-		return noRow(l.Driver.Source, seen+": of another product line than "+hdk)
+		return noRow(l.Driver.Source, report.T("%s: of another product line than %s", "%s：与 %s 不属于同一产品线", seen, hdk))
 	case c >= 0:
 		return pass(l.Driver.Source, seen)
 	case strings.EqualFold(firstTwo(l.Driver.Value.Version), firstTwo(hdk)):
-		return warn(l.Driver.Source, seen, ">=", hdk)
+		return warn(l.Driver.Source, seen, raw(">=", hdk))
 	}
-	return fail(l.Driver.Source, seen, ">=", hdk)
+	return fail(l.Driver.Source, seen, raw(">=", hdk))
 }
 
 func cannVersionOK(l *look) verdict {
@@ -219,14 +225,17 @@ func cannVersionOK(l *look) verdict {
 	}
 	have, _ := matrix.Parse(matrix.CANN, t.Version)
 	want, ok := matrix.Parse(matrix.CANN, l.job.CANN)
-	wanted := l.job.CANN + l.why
+	seen, wanted := raw("version="+t.Version), raw(l.job.CANN)
+	if l.row != "" {
+		wanted = report.T("%s (row %s)", "%s（条目 %s）", l.job.CANN, l.row)
+	}
 	switch {
 	case have.Equal(want), !ok && t.Version == l.job.CANN:
-		return pass(t.Info, "version="+t.Version)
+		return pass(t.Info, seen)
 	case strings.EqualFold(firstTwo(have.Text), firstTwo(want.Text)):
-		return warn(t.Info, "version="+t.Version, wanted)
+		return warn(t.Info, seen, wanted)
 	}
-	return fail(t.Info, "version="+t.Version, wanted)
+	return fail(t.Info, seen, wanted)
 }
 
 // ctrImage reads the words of a tag, 8.2.rc1-910b-ubuntu22.04-py3.11 or
@@ -252,26 +261,30 @@ func ctrImage(l *look) verdict {
 	}
 	switch {
 	case chips[said] == "":
-		return noRow(source, "the tag does not say the chip")
+		return noRow(source, report.T("the tag does not say the chip", "标签未说明芯片"))
 	case !l.Generation.Known():
-		return unknown(l.Generation.Source, orNone(l.Generation.Note))
+		return unknown(l.Generation.Source, reason(l.Generation))
 	case chips[said] != l.Generation.Value:
-		return fail(source, said+", the host has "+l.Generation.Value, "an image for "+l.Generation.Value)
+		return fail(source, report.T("%s, the host has %s", "%s，主机为 %s", said, l.Generation.Value), imageFor(l.Generation.Value))
 	}
 	if l.Driver.Value.Version == "" || cann == "" {
-		return pass(source, said)
+		return pass(source, raw(said))
 	}
 	switch v := l.driverRow(cann, l.Driver.Source); v.status {
 	case report.Fail:
 		return v
 	case report.Pass:
-		return pass(source, said+", CANN "+cann+" with driver "+l.Driver.Value.Version)
+		return pass(source, report.T("%s, CANN %s with driver %s", "%s，CANN %s 与驱动 %s", said, cann, l.Driver.Value.Version))
 	default:
 		if t := l.active(); t != nil && t.Version == cann && l.done["driver.cann_compat"].Status == report.Pass {
-			return pass(source, said+", CANN "+cann+" accepts the driver")
+			return pass(source, report.T("%s, CANN %s accepts the driver", "%s，CANN %s 接受该驱动", said, cann))
 		}
-		return noRow(source, said+", no row has CANN "+cann+" with driver "+l.Driver.Value.Version)
+		return noRow(source, report.T("%s, no row has CANN %s with driver %s", "%s，没有 CANN %s 与驱动 %s 的条目", said, cann, l.Driver.Value.Version))
 	}
+}
+
+func imageFor(what string) report.Text {
+	return report.T("an image for %s", "适用于 %s 的镜像", what)
 }
 
 // foreignCPU is a fail for an image whose tag names another CPU.
@@ -282,7 +295,7 @@ func (l *look) foreignCPU(image string) (verdict, bool) {
 			w = s
 		}
 		if slices.Contains(l.of("os.arch").list("known"), w) && l.Arch.Known() && w != l.spelled() {
-			return fail(image, w+", the host is "+l.spelled(), "an image for "+l.spelled()), true
+			return fail(image, report.T("%s, the host is %s", "%s，主机为 %s", w, l.spelled()), imageFor(l.spelled())), true
 		}
 	}
 	return verdict{}, false

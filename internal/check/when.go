@@ -26,14 +26,15 @@ func truth(b bool) tri {
 	return no
 }
 
-func (t tri) String() string { return [...]string{"not known", "false", "true"}[t] }
+func (t tri) text() report.Text { return [...]report.Text{notKnown(), raw("false"), raw("true")}[t] }
 
 // clause is one key of a condition: what was found, and which checks leave it
 // open.
 type clause struct {
-	key, seen string
-	state     tri
-	blame     []string
+	key   string
+	seen  report.Text
+	state tri
+	blame []string
 }
 
 // applies decides a condition: no wins over open, because one false key is
@@ -63,17 +64,17 @@ func (l *look) clauses(w When) (out []clause) {
 		out = append(out, l.has(h))
 	}
 	if len(w.Lacks) > 0 {
-		c := clause{key: "lacks: modules", seen: strings.Join(l.loaded(), " ")}
+		c := clause{key: "lacks: modules", seen: notKnown()}
 		if !unread(l.Modules) {
-			c.state = truth(len(l.loaded()) == 0)
+			c.seen, c.state = orNone(strings.Join(l.loaded(), " ")), truth(len(l.loaded()) == 0)
 		}
 		out = append(out, c)
 	}
 	for _, k := range w.Known {
-		out = append(out, clause{key: "known: " + k, seen: "not known", state: truth(l.known(k))})
+		out = append(out, clause{key: "known: " + k, seen: notKnown(), state: truth(l.known(k))})
 	}
 	if len(w.Failed) > 0 {
-		out = append(out, clause{key: "failed: " + strings.Join(w.Failed, " "), seen: "none failed",
+		out = append(out, clause{key: "failed: " + strings.Join(w.Failed, " "), seen: report.T("none failed", "其中没有未通过项"),
 			state: truth(slices.ContainsFunc(w.Failed, l.failed))})
 	}
 	if len(w.AnyOf) > 0 {
@@ -96,7 +97,7 @@ func (l *look) targetClauses(w When) (out []clause) {
 	}
 	flag := func(key string, got bool, want *bool) {
 		if want != nil {
-			out = append(out, clause{key: fmt.Sprintf("%s: %t", key, *want), seen: fmt.Sprint(got), state: truth(got == *want)})
+			out = append(out, clause{key: fmt.Sprintf("%s: %t", key, *want), seen: raw(fmt.Sprint(got)), state: truth(got == *want)})
 		}
 	}
 	one("task", l.job.task(), w.Task)
@@ -116,7 +117,7 @@ func (l *look) hostClauses(w When) (out []clause) {
 			return
 		}
 		got := is()
-		c := clause{key: fmt.Sprintf("%s: %t", key, *want), seen: got.String(), state: got, blame: blame}
+		c := clause{key: fmt.Sprintf("%s: %t", key, *want), seen: got.text(), state: got, blame: blame}
 		if got != open {
 			c.state = truth((got == yes) == *want)
 		}
@@ -127,7 +128,7 @@ func (l *look) hostClauses(w When) (out []clause) {
 	flag("soc", l.soc, w.SoC)
 	flag("vnpu", l.virtual, w.VNPU, "dev.vnpu")
 	if w.Root != nil && *w.Root {
-		out = append(out, clause{key: "root: true", seen: "neither root nor sudo", state: l.rights()})
+		out = append(out, clause{key: "root: true", seen: report.T("neither root nor sudo", "既非 root，也不能使用 sudo"), state: l.rights()})
 	}
 	if len(w.Chip) > 0 {
 		c := clause{key: "chip: " + strings.Join(w.Chip, " "), seen: orNone(l.chip())}
@@ -137,14 +138,14 @@ func (l *look) hostClauses(w When) (out []clause) {
 		out = append(out, c)
 	}
 	if w.MinCards > 0 {
-		c := clause{key: fmt.Sprintf("min_cards: %d", w.MinCards), seen: fmt.Sprint(l.cards())}
+		c := clause{key: fmt.Sprintf("min_cards: %d", w.MinCards), seen: raw(fmt.Sprint(l.cards()))}
 		if l.cards() > 0 {
 			c.state = truth(l.cards() >= w.MinCards)
 		}
 		out = append(out, c)
 	}
 	for _, p := range w.Packages {
-		c := clause{key: "packages: " + p, seen: "not installed"}
+		c := clause{key: "packages: " + p, seen: report.T("not installed", "未安装")}
 		if !unread(l.Packages) {
 			_, there := l.Packages.Value[p]
 			c.state = truth(there)
@@ -174,10 +175,10 @@ func (l *look) rights() tri {
 // (a runtime without a toolkit, an nnal of another version) counts.
 func (l *look) has(word string) clause {
 	id := owns[word]
-	c := clause{key: "has: " + word, seen: "no", state: no, blame: []string{id}}
+	c := clause{key: "has: " + word, seen: report.T("no", "否"), state: no, blame: []string{id}}
 	switch f := l.done[id]; {
 	case f == nil || f.Status == report.Unknown:
-		c.state, c.seen = open, "not known"
+		c.state, c.seen = open, notKnown()
 	case f.Status == report.Pass, f.Status == report.Warn && (word == "cann" || word == "nnal"):
 		c.state = yes
 	}
@@ -215,7 +216,7 @@ func (l *look) known(what string) bool {
 // anyOf holds when one of its maps does.
 func (l *look) anyOf(ws []When) clause {
 	out := clause{key: "any_of", state: no}
-	var seen []string
+	var seen []report.Text
 	for _, w := range ws {
 		t, c := l.applies(w)
 		switch {
@@ -225,15 +226,8 @@ func (l *look) anyOf(ws []When) clause {
 			out.state = open
 			out.blame = append(out.blame, c.blame...)
 		}
-		seen = append(seen, c.key+" is "+c.seen)
+		seen = append(seen, report.T("%s is %s", "%s 为 %s", c.key, c.seen))
 	}
-	out.seen = strings.Join(seen, "; ")
+	out.seen = joined(seen, "; ", "；")
 	return out
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }

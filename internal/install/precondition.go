@@ -33,7 +33,7 @@ func (j *job) report(f report.Finding) {
 }
 
 // finding is one with the status and the evidence it has so far.
-func finding(id string, text report.Text, ok bool, source, seen string) report.Finding {
+func finding(id string, text report.Text, ok bool, source string, seen report.Text) report.Finding {
 	f := report.Finding{ID: id, Status: report.Pass, Severity: report.Error, Text: text}
 	if source != "" {
 		f.Evidence = []report.Evidence{{Source: source, Seen: seen}}
@@ -44,9 +44,22 @@ func finding(id string, text report.Text, ok bool, source, seen string) report.F
 	return f
 }
 
+// said is the first word that is not empty, as it came; zero for none.
+func said(words ...string) report.Text { return report.Same(cmp.Or(words...)) }
+
+func noneSeen() report.Text { return report.T("none", "无") }
+
+// stateWord is the word for a fact without a value.
+func stateWord(s host.State) report.Text {
+	if s == host.Absent {
+		return report.T("absent", "不存在")
+	}
+	return report.T("unknown", "未知")
+}
+
 func (j *job) knownArch() report.Finding {
 	f := finding("install.arch", report.T("the architecture is aarch64 or x86_64", "架构为 aarch64 或 x86_64"),
-		j.arch == "aarch64" || j.arch == "x86_64", cmp.Or(j.f.Arch.Source, "uname -m"), cmp.Or(j.arch, j.f.Arch.Note, "?"))
+		j.arch == "aarch64" || j.arch == "x86_64", cmp.Or(j.f.Arch.Source, "uname -m"), said(j.arch, j.f.Arch.Note, "?"))
 	f.Fix = report.T("packages exist for these two only", "只有这两种架构的软件包")
 	return f
 }
@@ -56,7 +69,7 @@ func (j *job) knownSystem() report.Finding {
 		return report.Finding{}
 	}
 	f := finding("install.system", report.T("the package manager of this distribution is known", "已知该发行版的包管理器"), j.system.manager != nil,
-		cmp.Or(j.f.OS.Source, "/etc/os-release"), cmp.Or(j.f.OS.Value.Name, j.f.OS.Value.ID, j.f.OS.Note, "?"))
+		cmp.Or(j.f.OS.Source, "/etc/os-release"), said(j.f.OS.Value.Name, j.f.OS.Value.ID, j.f.OS.Note, "?"))
 	f.Fix = report.T("install its packages by hand: gcc, make, dkms, kernel headers of the running kernel, pciutils, net-tools; then leave them out of the plan", "手动安装所需软件包：gcc、make、dkms、当前内核的头文件、pciutils、net-tools；然后在变更计划中略去此步")
 	return f
 }
@@ -70,7 +83,7 @@ func (j *job) rights() report.Finding {
 	uid, sudo := j.f.Identity.Value.UID, j.f.Tools.Value["sudo"]
 	root := j.f.Identity.Known() && uid == 0
 	f := finding("install.root", report.T("the login is root, or may become it", "登录用户为 root，或可以提权"), root || j.Elevate == host.Known || j.Elevate == "" && sudo != "",
-		cmp.Or(j.f.Identity.Source, "id"), fmt.Sprintf("uid=%d, sudo: %s", uid, cmp.Or(sudo, "-")))
+		cmp.Or(j.f.Identity.Source, "id"), said(fmt.Sprintf("uid=%d, sudo: %s", uid, cmp.Or(sudo, "-"))))
 	f.Fix = report.T("log in as root, allow sudo, or install CANN for this user alone", "以 root 登录、允许 sudo，或仅为该用户安装 CANN")
 	return f
 }
@@ -80,7 +93,7 @@ func (j *job) rights() report.Finding {
 func (j *job) driverKnown() report.Finding {
 	has, absent := j.f.Driver.Known(), j.f.Driver.Absent()
 	f := finding("install.driver", report.T("whether a driver is there is known, and it may be installed here", "驱动是否存在已知，且可在此安装"), true,
-		cmp.Or(j.f.Driver.Source, vendorRoot+"/driver/version.info"), cmp.Or(j.f.Driver.Value.Version, string(j.f.Driver.State), "?"))
+		cmp.Or(j.f.Driver.Source, vendorRoot+"/driver/version.info"), cmp.Or(said(j.f.Driver.Value.Version), stateWord(j.f.Driver.State)))
 	switch {
 	case j.generation == "" && j.Driver == "":
 		return report.Finding{}
@@ -110,7 +123,7 @@ func (j *job) tools() report.Finding {
 		missing = append(missing, t.ID)
 	}
 	f := finding("install.tools", report.T("the tools of the driver's installer are there, or come with the packages of the system", "驱动安装程序所需工具已存在，或随系统软件包安装"),
-		len(missing) == 0 || j.brings(), cmp.Or(j.f.Tools.Source, "command -v"), "missing: "+cmp.Or(strings.Join(missing, " "), "-"))
+		len(missing) == 0 || j.brings(), cmp.Or(j.f.Tools.Source, "command -v"), report.T("missing: %s", "缺少：%s", cmp.Or(strings.Join(missing, " "), "-")))
 	f.Fix = report.T("install %s", "安装 %s", strings.Join(missing, " "))
 	return f
 }
@@ -120,7 +133,7 @@ func (j *job) headers() report.Finding {
 		return report.Finding{}
 	}
 	f := finding("install.headers", report.T("headers of the running kernel are there, or come with the packages of the system", "当前内核的头文件已存在，或随系统软件包安装"),
-		j.hasHeaders() || j.brings(), "/lib/modules/"+j.f.Kernel.Value+"/build", cmp.Or(j.f.KernelBuild.Value, "absent"))
+		j.hasHeaders() || j.brings(), "/lib/modules/"+j.f.Kernel.Value+"/build", cmp.Or(said(j.f.KernelBuild.Value), stateWord(host.Absent)))
 	f.Fix = report.T("install the headers of kernel %s: a module built against others does not load", "安装内核 %s 的头文件：针对其他内核编译的模块无法加载", j.f.Kernel.Value)
 	return f
 }
@@ -145,7 +158,7 @@ func (j *job) quiet() report.Finding {
 	for _, p := range j.f.Processes.Value {
 		who = append(who, fmt.Sprintf("%d %s", p.PID, cmp.Or(p.Command, p.Name)))
 	}
-	f := finding("install.busy", report.T("no process uses an NPU", "没有进程占用 NPU"), len(who) == 0, cmp.Or(j.f.Processes.Source, "npu-smi info"), cmp.Or(strings.Join(who[:min(5, len(who))], "; "), "none"))
+	f := finding("install.busy", report.T("no process uses an NPU", "没有进程占用 NPU"), len(who) == 0, cmp.Or(j.f.Processes.Source, "npu-smi info"), cmp.Or(said(strings.Join(who[:min(5, len(who))], "; ")), noneSeen()))
 	f.Fix = report.T("end these processes first", "先结束这些进程")
 	f.Run = report.Line("ascendctl", "top", "--host", j.f.Target)
 	return f
@@ -159,7 +172,7 @@ func (j *job) lockFree() report.Finding {
 	for _, l := range j.f.Locks.Value {
 		who = append(who, strings.TrimSpace(fmt.Sprintf("%s %d %s", l.Path, l.PID, l.Command)))
 	}
-	f := finding("install.lock", report.T("nobody holds the lock of the package manager", "没有程序占用包管理器的锁"), len(who) == 0, cmp.Or(j.f.Locks.Source, "/proc/locks"), cmp.Or(strings.Join(who, "; "), "none"))
+	f := finding("install.lock", report.T("nobody holds the lock of the package manager", "没有程序占用包管理器的锁"), len(who) == 0, cmp.Or(j.f.Locks.Source, "/proc/locks"), cmp.Or(said(strings.Join(who, "; ")), noneSeen()))
 	f.Fix = report.T("wait until it is through", "等待其完成")
 	return f
 }
@@ -188,38 +201,49 @@ func (j *job) accountFree() report.Finding {
 			taken = append(taken, fmt.Sprintf("uid %d: %s", u.UID, u.Name))
 		}
 	}
-	f := finding("install.user", report.T("the account %s is free, or as it should be", "账号 %s 可用或已正确配置", user), len(taken) == 0, "/etc/passwd, /etc/group", cmp.Or(strings.Join(taken, "; "), "free"))
+	f := finding("install.user", report.T("the account %s is free, or as it should be", "账号 %s 可用或已正确配置", user), len(taken) == 0, "/etc/passwd, /etc/group", cmp.Or(said(strings.Join(taken, "; ")), report.T("free", "空闲")))
 	f.Fix = report.T("choose another number, or leave it to the host: containers only need the same number on both sides", "更换编号，或由主机自行分配：容器只要求两侧编号一致")
 	return f
 }
 
 // leftovers are remains that would mix with what is installed.
 func (j *job) leftovers() report.Finding {
-	var bad, odd []string
+	var bad, odd []report.Text
 	if p := j.f.Install.Value.Path; j.hdk != nil && p != "" && !j.f.Driver.Known() {
-		odd = append(odd, fmt.Sprintf("/etc/ascend_install.info names %q without driver/version.info", p))
+		odd = append(odd, report.T("/etc/ascend_install.info names %q without driver/version.info", "/etc/ascend_install.info 指向 %q，但没有 driver/version.info", p))
 	}
 	for _, t := range j.f.CANN.Value.Trees {
 		switch {
 		case t.Path == j.tree() && t.Arch != "" && t.Arch != j.arch:
-			bad = append(bad, t.Path+" is for "+t.Arch)
+			bad = append(bad, report.T("%s is for %s", "%s 的架构为 %s", t.Path, t.Arch))
 		case t.Path == j.tree() && t.Version != "" && !strings.EqualFold(t.Version, j.cann.Text):
-			bad = append(bad, t.Path+" holds "+t.Version)
+			bad = append(bad, report.T("%s holds %s", "%s 的版本为 %s", t.Path, t.Version))
 		case len(t.Dangling) > 0:
-			odd = append(odd, t.Dangling[0]+" leads nowhere")
+			odd = append(odd, report.T("%s leads nowhere", "%s 指向不存在的位置", t.Dangling[0]))
 		}
 	}
 	for _, key := range []string{"ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"} {
 		if v := j.f.Env.Value[key]; v != "" && !strings.HasPrefix(v, j.root+"/") {
-			odd = append(odd, key+"="+v+" of another CANN is in the environment")
+			odd = append(odd, report.T("%s=%s of another CANN is in the environment", "环境变量 %s=%s 属于另一套 CANN", key, v))
 		}
 	}
-	f := finding("install.leftover", report.T("nothing left over mixes with what is installed", "没有会与安装内容混杂的残留"), len(bad) == 0, "CANN trees", cmp.Or(strings.Join(append(bad, odd...), "; "), "none"))
+	f := finding("install.leftover", report.T("nothing left over mixes with what is installed", "没有会与安装内容混杂的残留"), len(bad) == 0, "CANN trees", cmp.Or(inARow(append(bad, odd...)), noneSeen()))
 	if len(bad) == 0 && len(odd) > 0 {
 		f.Status = report.Warn
 	}
 	f.Fix = report.T("remove what is left over, or choose another install path", "清除残留，或更换安装路径")
 	return f
+}
+
+// inARow puts texts in a row.
+func inARow(texts []report.Text) (out report.Text) {
+	for i, t := range texts {
+		if i > 0 {
+			out.En, out.Zh = out.En+"; ", out.Zh+"；"
+		}
+		out.En, out.Zh = out.En+t.En, out.Zh+t.Zh
+	}
+	return out
 }
 
 // oldForCard: some cards on some systems need a driver of at least a release.
@@ -238,8 +262,8 @@ func (j *job) oldForCard() report.Finding {
 		have, _ := matrix.Parse(matrix.HDK, driver)
 		least, _ := matrix.Parse(matrix.HDK, r.Driver)
 		c, ok := have.Compare(least)
-		f := finding("install.minimum", report.T("the driver is not older than this card needs on this system", "驱动不低于该卡在此系统上的最低版本"), !ok || c >= 0, "os-packages.yaml minimum/"+r.ID, driver)
-		f.Evidence[0].Wanted = ">= " + r.Driver
+		f := finding("install.minimum", report.T("the driver is not older than this card needs on this system", "驱动不低于该卡在此系统上的最低版本"), !ok || c >= 0, "os-packages.yaml minimum/"+r.ID, said(driver))
+		f.Evidence[0].Wanted = said(">= " + r.Driver)
 		if f.Status == report.Fail && j.hdk == nil {
 			f.Status = report.Warn // it is here already and nobody asked to change it
 		}
@@ -258,11 +282,11 @@ func (j *job) pythonFits() report.Finding {
 		return report.Finding{}
 	}
 	py := j.f.Python
-	f := finding("install.python", report.T("a Python that the set is made for is there", "存在与所选集合匹配的 Python"), (py.Known() || j.Python != "" || j.brings()) && j.pythonWhy.IsZero(), cmp.Or(py.Source, "python3"), cmp.Or(py.Value.Version, string(py.State), "?"))
+	f := finding("install.python", report.T("a Python that the set is made for is there", "存在与所选集合匹配的 Python"), (py.Known() || j.Python != "" || j.brings()) && j.pythonWhy.IsZero(), cmp.Or(py.Source, "python3"), cmp.Or(said(py.Value.Version), stateWord(py.State)))
 	if len(j.f.Python.Value.Modules) > 0 && j.Python == "" && !j.f.Python.Value.Modules["venv"] && !j.brings() {
 		if _, asked := j.f.Python.Value.Modules["venv"]; asked {
 			f.Status = report.Fail
-			f.Evidence[0].Seen += ", no module venv"
+			f.Evidence[0].Seen = report.T("%s, no module venv", "%s，没有 venv 模块", f.Evidence[0].Seen)
 		}
 	}
 	f.Fix = report.T("install a fitting Python, and name it", "安装匹配的 Python 并指定该解释器")
@@ -299,18 +323,18 @@ func (j *job) rooms() {
 	for _, key := range order {
 		n := needs[key]
 		room := Room{Path: n.paths[0], NeedKB: n.good, AvailKB: -1}
-		f := finding("install.disk", report.T("%s has room for what is installed", "%s 有足够的安装空间", strings.Join(unique(n.paths), ", ")), true, "df "+n.paths[0], cmp.Or(n.disk.Note, "unknown"))
-		f.Evidence[0].Wanted = gib(n.good)
+		f := finding("install.disk", report.T("%s has room for what is installed", "%s 有足够的安装空间", strings.Join(unique(n.paths), ", ")), true, "df "+n.paths[0], cmp.Or(said(n.disk.Note), stateWord(host.Unknown)))
+		f.Evidence[0].Wanted = said(gib(n.good))
 		switch {
 		case !n.disk.Known():
 			f.Status = report.Unknown
 		case n.disk.Value.ReadOnly:
-			f.ID, f.Status, f.Evidence[0].Seen = "install.readonly", report.Fail, "read-only"
+			f.ID, f.Status, f.Evidence[0].Seen = "install.readonly", report.Fail, report.T("read-only", "只读")
 		case slices.Contains(n.paths, j.tmp()) && n.disk.Value.NoExec:
-			f.ID, f.Status, f.Evidence[0].Seen = "install.tmp", report.Fail, "noexec"
+			f.ID, f.Status, f.Evidence[0].Seen = "install.tmp", report.Fail, said("noexec")
 		default:
 			room.AvailKB = n.disk.Value.AvailKB
-			f.Evidence[0].Seen = gib(room.AvailKB) + " free"
+			f.Evidence[0].Seen = report.T("%s free", "可用 %s", gib(room.AvailKB))
 			if room.AvailKB < n.good {
 				f.Status = report.Warn
 			}

@@ -74,10 +74,9 @@ func (j *job) afterToolkit() []string {
 // cannTouches are the paths that a toolkit writes: its tree and links below the
 // install path, and its records.
 func (j *job) cannTouches() []plan.Touch {
-	ts := []plan.Touch{{Path: j.root, Tree: true}}
-	if !j.newLayout() { // shared by all releases side by side, and small
-		ts = append(ts, plan.Touch{Path: path.Join(j.root, "ascend-toolkit/latest")}, plan.Touch{Path: path.Join(j.root, "ascend-toolkit/set_env.sh")})
-	}
+	// The first is a tree too large to keep. The other two are shared by all
+	// releases side by side, and small; those from 8.5 on write them for old recipes.
+	ts := []plan.Touch{{Path: j.root, Tree: true}, {Path: path.Join(j.root, "ascend-toolkit/latest")}, {Path: path.Join(j.root, "ascend-toolkit/set_env.sh")}}
 	if !j.User {
 		ts = append(ts, plan.Touch{Path: "/etc/Ascend", Tree: true}, plan.Touch{Path: "/etc/Ascend/ascend_cann_install.info"})
 	}

@@ -122,7 +122,7 @@ func spelt(s *Set, err error) string {
 	}
 	for _, f := range s.Findings {
 		if f.Status != report.Pass {
-			fmt.Fprintf(&b, "  %s %s: %s\n", f.Status, f.ID, f.Evidence[0].Seen)
+			fmt.Fprintf(&b, "  %s %s: %s\n", f.Status, f.ID, f.Evidence[0].Seen.En)
 		}
 	}
 	for _, n := range s.Notes {

@@ -191,7 +191,7 @@ func (j *job) indexesReached() report.Finding {
 			lost = append(lost, address)
 		}
 	}
-	f := finding("install.indexes", report.T("the indexes that pip asks are in reach", "pip 所用的索引可以访问"), len(lost) == 0, cmp.Or(j.f.Reachable.Source, "curl"), cmp.Or(strings.Join(lost, ", "), "-"))
+	f := finding("install.indexes", report.T("the indexes that pip asks are in reach", "pip 所用的索引可以访问"), len(lost) == 0, cmp.Or(j.f.Reachable.Source, "curl"), said(strings.Join(lost, ", "), "-"))
 	f.Fix = report.T("name an index that has these packages, or a folder with their wheels: %s", "指定提供这些软件包的索引，或存放其 wheel 的目录：%s", strings.Join(j.set.Pins, " "))
 	return f
 }

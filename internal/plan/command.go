@@ -143,7 +143,7 @@ exec "$@" <in`
 // long starts the command as a job, or finds the one a broken run has left.
 func (c Command) long(ctx context.Context, x *run, h host.Host) (host.Result, error) {
 	tag := x.id + " " + c.key()
-	j, err := jobOf(ctx, h, tag)
+	j, err := liveJob(ctx, h, tag)
 	if err != nil {
 		return host.Result{}, err
 	}
@@ -194,16 +194,29 @@ func jobOf(ctx context.Context, h host.Host, tag string) (*host.Job, error) {
 		return nil, err
 	}
 	for _, j := range jobs {
-		if of, err := h.ReadFile(ctx, j.Path("of")); err == nil && string(of) == tag {
-			if s, err := j.Status(ctx); err != nil || s.State != host.JobReady {
-				return j, err
-			}
-			return nil, j.Remove(ctx) // cut before it was started
-		} else if errors.Is(err, host.ErrUnreachable) {
+		of, err := h.ReadFile(ctx, j.Path("of"))
+		switch {
+		case err == nil && string(of) == tag:
+			return j, nil
+		case errors.Is(err, host.ErrUnreachable):
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// liveJob is a job of an act that runs or has ended by itself. What is left of
+// one that was never started, or that a restart or a kill has ended, is removed.
+func liveJob(ctx context.Context, h host.Host, tag string) (*host.Job, error) {
+	j, err := jobOf(ctx, h, tag)
+	if err != nil || j == nil {
+		return nil, err
+	}
+	s, err := j.Status(ctx)
+	if err != nil || s.State == host.JobRunning || s.State == host.JobExited {
+		return j, err
+	}
+	return nil, j.Remove(ctx)
 }
 
 // tail keeps the end of what a command says, however long it talks.

@@ -238,6 +238,13 @@ func (x *run) act(ctx context.Context, s Step, a Act, h host.Host, ok bool) erro
 	if ok && (d == nil || d.done) {
 		return nil
 	}
+	if c, is := a.(Command); ok && is && c.Long { // a job that is still there was not seen to its end
+		j, err := jobOf(ctx, h, x.id+" "+a.key())
+		if err != nil {
+			return err
+		}
+		ok = j == nil
+	}
 	deed := deeds(s, a)
 	r := record{Event: "begin", N: len(x.e.acts) + 1, Act: deed, Boot: x.site.boot}
 	if d != nil {

@@ -209,7 +209,7 @@ func (x *run) takeBack(ctx context.Context, d *did) error {
 }
 
 func (x *run) endJob(ctx context.Context, h host.Host, d *did) error {
-	j, err := jobOf(ctx, h, x.id+" "+d.Key)
+	j, err := liveJob(ctx, h, x.id+" "+d.Key)
 	if err != nil || j == nil {
 		return err
 	}

@@ -24,8 +24,8 @@ const (
 // Evidence is what was seen, where, and what was wanted.
 type Evidence struct {
 	Source string `json:"source"` // a path, or "$ command"
-	Seen   string `json:"seen"`
-	Wanted string `json:"wanted,omitempty"`
+	Seen   Text   `json:"seen"`   // values, paths and words of tools are the same in both
+	Wanted Text   `json:"wanted,omitzero"`
 }
 
 // Finding is the verdict of one check.

@@ -3,7 +3,10 @@
 // and the redactor that keeps secrets out of all of them.
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"unicode"
+)
 
 // Lang is the language of what people read.
 type Lang string
@@ -53,4 +56,18 @@ func in(l Lang, args []any) []any {
 		out[i] = a
 	}
 	return out
+}
+
+// Tight takes out the blank that a place-holder left between two Chinese
+// characters: it is for Latin words, and here a Chinese one took its place.
+func (t Text) Tight() Text {
+	r := []rune(t.Zh)
+	out := make([]rune, 0, len(r))
+	for i, c := range r {
+		if c == ' ' && i > 0 && i+1 < len(r) && unicode.Is(unicode.Han, r[i-1]) && unicode.Is(unicode.Han, r[i+1]) {
+			continue
+		}
+		out = append(out, c)
+	}
+	return Text{t.En, string(out)}
 }

@@ -89,6 +89,7 @@ func examples() map[string]Document {
 		"fetch-plan-nothing": Fetch{Plan: &hub.Planned{File: "/c/libonnxruntime.so.1.32.0", Already: true}},
 	}
 	maps.Copy(all, chosen())
+	maps.Copy(all, changed())
 	return all
 }
 
@@ -120,7 +121,7 @@ func ptr(n int) *int { return &n }
 func findings() []report.Finding {
 	one := func(id string, s report.Status, because ...string) report.Finding {
 		return report.Finding{ID: id, Status: s, Severity: report.Error, Because: because, Text: report.T("Sentence that is true when all is well", "一切正常时成立的陈述"),
-			Evidence: []report.Evidence{{Source: "/proc/x", Seen: "1024", Wanted: ">= 65535"}}}
+			Evidence: []report.Evidence{{Source: "/proc/x", Seen: report.Same("1024"), Wanted: report.Same(">= 65535")}}}
 	}
 	root := one("driver.installed", report.Fail)
 	root.Fix, root.Run = report.T("Install the driver.", "安装驱动。"), "ascendctl list checks"

@@ -27,8 +27,8 @@ func (d Journals) Show(o *ui.Out) {
 			rows = append(rows, []string{h.Host, "-", report.T("no answer", "无应答").In(o.Lang()), "", h.Error.In(o.Lang())})
 		}
 		for _, c := range h.Changes {
-			word := states[c.State]
-			if word.IsZero() {
+			word := stateWord(c.State, false)
+			if c.State == plan.Open {
 				word = report.T("not finished", "未完成")
 			}
 			rows = append(rows, []string{h.Host, c.ID, word.In(o.Lang()), c.Who, c.Title.In(o.Lang())})

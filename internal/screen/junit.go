@@ -106,10 +106,10 @@ func told(f report.Finding, l report.Lang) string {
 	var b strings.Builder
 	for _, e := range f.Evidence {
 		seen := report.T("%s: %s", "%s：%s", e.Source, e.Seen)
-		if e.Wanted != "" {
+		if !e.Wanted.IsZero() {
 			seen = report.T("%s: %s, wanted %s", "%s：%s，应为 %s", e.Source, e.Seen, e.Wanted)
 		}
-		b.WriteString(seen.In(l) + "\n")
+		b.WriteString(seen.Tight().In(l) + "\n")
 	}
 	if !f.Fix.IsZero() {
 		b.WriteString(f.Fix.In(l) + "\n")

@@ -133,7 +133,7 @@ func act(o *ui.Out, a plan.ShownAct, verbose bool) {
 		o.Print("          %s %s%s\n", a.Kind, a.Path, report.Line(a.Argv...))
 	default:
 		if verbose || a.Kind != "dir" {
-			o.Print("          %s %s %s %s\n", a.Kind, a.Path, a.Mode, a.Owner)
+			o.Print("          %s\n", strings.TrimRight(strings.Join([]string{a.Kind, a.Path, a.Mode, a.Owner}, " "), " "))
 		}
 	}
 	if verbose && a.Text != "" && a.Kind == "file" {
@@ -163,12 +163,20 @@ var states = map[plan.State]report.Text{
 	plan.NotDone: {En: "not begun", Zh: "未开始"},
 }
 
+// stateWord: what was taken back because somebody asked for it has not failed.
+func stateWord(s plan.State, failed bool) report.Text {
+	if s == plan.Undone && !failed {
+		return report.T("taken back", "已撤销")
+	}
+	if word, ok := states[s]; ok {
+		return word
+	}
+	return report.Same(string(s))
+}
+
 func (d Change) results(o *ui.Out) {
 	for _, r := range d.Results {
-		word := states[r.State]
-		if word.IsZero() {
-			word = report.Same(string(r.State))
-		}
+		word := stateWord(r.State, r.Error != nil)
 		o.Say(report.T("%s: %s (%s)", "%s：%s（%s）", o.Bold(r.Host), word, ui.Duration(time.Duration(r.TookMS)*time.Millisecond)))
 		if r.Error != nil && len(d.Results) > 1 {
 			o.Say(report.T("    why   %s", "    原因  %s", *r.Error))
@@ -199,7 +207,7 @@ type Downloads struct {
 // comments.
 func (d Downloads) Show(o *ui.Out) {
 	for _, f := range d.Files {
-		o.Print("# %s  %s\n", f.Name, sizeOf(f.Size))
+		o.Print("%s\n", strings.TrimSpace("# "+f.Name+"  "+sizeOf(f.Size)))
 		switch {
 		case f.Here:
 			o.Say(report.T("# is here already", "# 已在本机"))

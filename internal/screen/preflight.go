@@ -140,11 +140,11 @@ func finding(o *ui.Out, f report.Finding, explains []string) {
 			o.Say(report.T("      and %d more (-v)", "      另有 %d 条（-v）", len(f.Evidence)-i))
 			break
 		}
-		seen := report.T("      seen  %s: %s", "      依据  %s：%s", cut(e.Source, 80), cut(e.Seen, 160))
-		if e.Wanted != "" {
-			seen = report.T("      seen  %s: %s, wanted %s", "      依据  %s：%s，应为 %s", cut(e.Source, 80), cut(e.Seen, 160), cut(e.Wanted, 160))
+		seen := report.T("      seen  %s: %s", "      依据  %s：%s", cut(e.Source, 80), short(e.Seen))
+		if !e.Wanted.IsZero() {
+			seen = report.T("      seen  %s: %s, wanted %s", "      依据  %s：%s，应为 %s", cut(e.Source, 80), short(e.Seen), short(e.Wanted))
 		}
-		o.Say(seen)
+		o.Say(seen.Tight())
 	}
 	if f.Ignored {
 		o.Say(report.T("      failed, taken as a warning (--ignore)", "      未通过，按警告处理（--ignore）"))
@@ -173,6 +173,10 @@ func cut(s string, most int) string {
 		return string(r[:most]) + "..."
 	}
 	return s
+}
+
+func short(t report.Text) report.Text {
+	return report.Text{En: cut(t.En, 160), Zh: cut(t.Zh, 160)}
 }
 
 // verdict is "Not ready: 2 fail, 1 warn, 21 pass, 9 do not apply (2.3s)";
