@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps data docs proof-01 proof-02 proof-03 clean
+.PHONY: build demo test deps data docs proof-01 proof-02 proof-03 proof-04 clean
 
 build:
 	@.ci/need go gcc
@@ -39,6 +39,10 @@ proof-02: deps
 # Figures of the version matrix and of preflight, into docs/proof/03.md.
 proof-03: deps
 	@.ci/proof-03
+
+# Figures of changing hosts, into docs/proof/04.md.
+proof-04: deps
+	@.ci/proof-04
 
 clean:
 	rm -rf ascendctl dist .cache

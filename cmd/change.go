@@ -50,6 +50,11 @@ func recorded(h host.Host) bool {
 	return ok
 }
 
+// onlyLook refuses to change a recording.
+func onlyLook() error {
+	return usage(report.T("a recording cannot be changed", "主机记录无法变更"), report.Text{}, report.T("name the host itself, or only look with --dry-run", "指定主机本身，或用 --dry-run 仅查看"), "")
+}
+
 // site is one host with its door open, and the plan for it.
 type site struct {
 	target host.Target
@@ -195,7 +200,7 @@ func (s *session) change(ctx context.Context, c changeFlags, all []*site, k cour
 		return nil
 	}
 	if len(made) < len(all) {
-		return usage(report.T("a recording cannot be changed", "主机记录无法变更"), report.Text{}, report.T("name the host itself, or only look with --dry-run", "指定主机本身，或用 --dry-run 仅查看"), "")
+		return onlyLook()
 	}
 	if err := plan.Agree(ctx, plan.Consent{Yes: c.yes, Risks: c.accepted(), Ask: s.consent()}, made...); err != nil {
 		return s.withRun(err, k.again)

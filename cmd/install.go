@@ -59,7 +59,7 @@ func (o *installOptions) flags(f *flagSet) {
 	f.in = flagsWhat
 	f.text(&o.workload, "for", "", report.T("`WORKLOAD[@VERSION]` the host is to run: vllm-ascend, mindie, mindspore, torch, om", "主机要运行的负载 `WORKLOAD[@VERSION]`：vllm-ascend、mindie、mindspore、torch、om"))
 	f.text(&o.cann, "cann", "", report.T("CANN `VERSION` (default the newest that fits)", "CANN 版本 `VERSION`（默认为适用的最新版本）"))
-	f.text(&o.with, "with", "", report.T("Python sets in `LIST`: torch_npu, vllm-ascend, mindspore", "Python 软件包组 `LIST`：torch_npu、vllm-ascend、mindspore"))
+	f.text(&o.with, "with", "", report.T("Python sets in `LIST`: torch_npu, vllm-ascend, mindspore, cann (what atc needs)", "Python 软件包组 `LIST`：torch_npu、vllm-ascend、mindspore、cann（atc 所需）"))
 	f.text(&o.driver, "driver", "", report.T("HDK `VERSION` of driver and firmware (default kept where it fits)", "驱动与固件的 HDK 版本 `VERSION`（默认在适用时保留）"))
 	f.text(&o.runtime, "docker-runtime", "", report.T("Ascend Docker Runtime of `VERSION`, or latest", "Ascend Docker Runtime 版本 `VERSION`，或 latest"))
 	f.text(&o.uninstall, "uninstall", "", report.T("take away `WHAT` instead: a CANN version that is installed, or driver", "改为卸载 `WHAT`：已安装的 CANN 版本，或 driver"))
@@ -149,6 +149,11 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 		}
 		return err
 	})
+	for _, k := range all {
+		if k.err == nil && recorded(k.host) && !o.dryRun && !o.print {
+			return onlyLook()
+		}
+	}
 	if o.print {
 		return s.printURLs(ctx, o, r, all, sets, seen)
 	}

@@ -186,3 +186,17 @@ func TestNotesAreRead(t *testing.T) {
 		}
 	}
 }
+
+// TestAPortIsTakenBySomebody: who holds it is told as far as the login sees.
+func TestAPortIsTakenBySomebody(t *testing.T) {
+	for want, got := range map[string]report.Text{
+		"8000 is taken by a process we cannot see": taken("8000", "", 0),
+		"8000 is taken by pid 811":                 taken("8000", "", 811),
+		"8000 is taken by uvicorn":                 taken("8000", "uvicorn", 0),
+		"8000 is taken by uvicorn (pid 811)":       taken("8000", "uvicorn", 811),
+	} {
+		if got.En != want {
+			t.Errorf("want %q, got %+v", want, got)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (p *person) types(line string, more ...string) (string, int) {
 	code := cmd.Main(context.Background(), cmd.App{
 		Out: &out, Err: &errs, Now: time.Now, Getenv: func(k string) string { return env[k] }, Exec: cmd.Exec, LookPath: lookPath, Columns: 100,
 	}, append(words(line), more...))
-	fmt.Fprintf(&p.typed, "$ %s\n%s", line, p.hide.Replace(out.String()))
+	fmt.Fprintf(&p.typed, "$ %s\n%s", p.hide.Replace(line), p.hide.Replace(out.String()))
 	if errs.Len() > 0 {
 		fmt.Fprintf(&p.typed, "%s", p.hide.Replace(errs.String()))
 	}
@@ -86,7 +86,7 @@ func TestFromBareToReady(t *testing.T) {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
 			bare := install.LayBare(t)
-			folder, index := bare.Packages(t, workload, "vllm-ascend")
+			folder, index := bare.Packages(t, workload, "vllm-ascend", "cann")
 			p := newcomer(t, bare, lang, folder)
 			p.walk(bare, folder, index)
 			if *transcripts != "" {
@@ -137,7 +137,7 @@ func (p *person) walk(bare install.Bare, folder, index string) {
 	if !strings.Contains(line, "install-cann --dry-run") {
 		t.Fatalf("preflight suggests %q", line)
 	}
-	with := " --with vllm-ascend --from " + folder + " --index-url " + index
+	with := " --with vllm-ascend,cann --from " + folder + " --index-url " + index
 	if said, code = p.types(line + with); code != 0 {
 		t.Fatalf("dry run: exit %d\n%s", code, said)
 	}
@@ -162,11 +162,16 @@ func (p *person) walk(bare install.Bare, folder, index string) {
 	}
 }
 
-// environment loads what env prints into every login of the host.
+// environment writes what env says to a file of the host and lets every shell of
+// the login load it, and the Python environment with it.
 func (p *person) environment(bare install.Bare) {
-	said, code := p.types("ascendctl env -o bash --host npu01 --hosts " + filepath.Join(p.home, "hosts.yaml"))
-	if code != 0 || !strings.Contains(said, "ASCEND_HOME_PATH") {
-		p.t.Fatalf("env: exit %d\n%s", code, said)
+	home := "/home/" + bare.User()
+	at := " --host npu01 --hosts " + filepath.Join(p.home, "hosts.yaml")
+	said, code := p.types("ascendctl env --write " + home + "/ascend.sh --yes" + at)
+	if code != 0 {
+		p.t.Fatalf("env --write: exit %d\n%s", code, said)
 	}
-	bare.WriteFile(p.t, "/etc/profile.d/ascend.sh", said, 0o644)
+	rc := "# the first lines of ~/.bashrc on the host\n. ~/ascend.sh\n. /opt/ascend/venv-vllm-ascend-0.23.0/bin/activate\n"
+	fmt.Fprintf(&p.typed, "%s\n", rc)
+	bare.WriteFile(p.t, home+"/.bashrc", rc, 0o644)
 }

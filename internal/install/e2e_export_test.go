@@ -18,13 +18,13 @@ func LayBare(t testing.TB) Bare { return Bare{layBare(t, openEuler)} }
 
 // Packages builds the simulated installers that a workload needs into a folder,
 // serves its Python set to the host, and gives folder and index.
-func (b Bare) Packages(t testing.TB, workload, with string) (folder, index string) {
+func (b Bare) Packages(t testing.TB, workload string, with ...string) (folder, index string) {
 	t.Helper()
-	set := b.steps(t, b.Dial(t, ""), Want{For: workload, With: []string{with}})
+	set := b.steps(t, b.Dial(t, ""), Want{For: workload, With: with})
 	for _, f := range b.built {
 		folder = filepath.Dir(f.From)
 	}
-	return folder, b.index(t, set.Pins...)
+	return folder, b.index(t, append(set.Pins, "protobuf==3.20.3")...)
 }
 
 // Restarted waits for the restart after the given one.

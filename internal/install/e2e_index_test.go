@@ -57,6 +57,9 @@ func (w *world) index(t testing.TB, pins ...string) string {
 	return "http://127.0.0.1:8099/simple"
 }
 
+// requires are what some wheels bring along, as the real ones do.
+var requires = map[string]string{"vllm": "Requires-Dist: protobuf\n"}
+
 // smallWheel is the smallest thing pip installs.
 func smallWheel(t testing.TB, name, version string) []byte {
 	t.Helper()
@@ -66,7 +69,7 @@ func smallWheel(t testing.TB, name, version string) []byte {
 	z := zip.NewWriter(&b)
 	for _, f := range []struct{ name, text string }{
 		{module + "/__init__.py", fmt.Sprintf("# simulated\n__version__ = %q\n", version)},
-		{info + "/METADATA", fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: simulated\n", name, version)},
+		{info + "/METADATA", fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: simulated\n%s", name, version, requires[name])},
 		{info + "/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
 		{info + "/RECORD", fmt.Sprintf("%s/__init__.py,,\n%[2]s/METADATA,,\n%[2]s/WHEEL,,\n%[2]s/RECORD,,\n", module, info)},
 	} {

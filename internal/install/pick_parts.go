@@ -116,7 +116,9 @@ func (j *job) pickPython() error {
 	}
 	if len(j.With) > 0 {
 		home := cmp.Or(j.f.Identity.Value.Home, "/root")
-		name := strings.Join(append(slices.Clone(j.With[len(j.With)-1:]), cmp.Or(j.version, j.cann.Text)), "-")
+		// It is named after what runs in it: the tools of CANN come with something.
+		sets := slices.DeleteFunc(slices.Clone(j.With), func(set string) bool { return set == "cann" && len(j.With) > 1 })
+		name := sets[len(sets)-1] + "-" + cmp.Or(j.version, j.cann.Text)
 		j.venv = cmp.Or(j.Venv, "/opt/ascend/venv-"+name)
 		if j.User && j.Venv == "" {
 			j.venv = home + "/ascend-venv-" + name

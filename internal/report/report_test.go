@@ -132,3 +132,10 @@ func TestMeant(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestChineseWordsLeaveNoBlankBetweenThem(t *testing.T) {
+	got := T("seen %s, wanted %s", "依据 %s，应为 %s", Same("a b"), T("one version", "同一版本")).Tight()
+	if want := (Text{"seen a b, wanted one version", "依据 a b，应为同一版本"}); got != want {
+		t.Errorf("got %+v", got)
+	}
+}

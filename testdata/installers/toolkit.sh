@@ -59,7 +59,8 @@ Quiet_Mode=$([ "$quiet" ] && echo y || echo n)
 Install_For_All=$([ "$all" ] && echo y || echo n)
 Install_UserName=$(id -un)
 whitelist=no"
-cp lib.sh meta "$tree" && sed 's|^\. ./lib.sh|cd "${0%/*}" \&\& set -- --uninstall --quiet --install-path="'"$root"'" \&\& . ./lib.sh|' install.sh >"$tree/cann_uninstall.sh" && chmod 500 "$tree/cann_uninstall.sh" || no 0x0001 "cannot write $tree"
+cp lib.sh meta "$tree" && sed 's|^\. ./lib.sh|cd "${0%/*}" \&\& set -- --uninstall --quiet --install-path="'"$root"'" \&\& . ./lib.sh|' install.sh >"$tree/cann_uninstall.sh" &&
+  chmod 500 "$tree/cann_uninstall.sh" || no 0x0001 "cannot write $tree"
 point middle
 sed "s|/usr/local/Ascend/\(cann-\|ascend-toolkit\)|$root/\1|g" set_env.sh >"$tree/set_env.new" && chmod "$([ "$all" ] && echo 444 || echo 440)" "$tree/set_env.new" || no 0x0001 "cannot write $tree"
 mkdir -p "$kit"
