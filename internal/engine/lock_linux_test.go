@@ -152,8 +152,11 @@ func TestThoseWhoAskForItShare(t *testing.T) {
 }
 
 func TestLockFilesThatAreNone(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "device-0.lock")); err != nil {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, "device-0.lock")); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "device-1.lock"), 0o600); err != nil {
@@ -167,6 +170,9 @@ func TestLockFilesThatAreNone(t *testing.T) {
 		if _, err := LockDevices(LockOptions{Dirs: []string{dir}, Devices: []int{device}}); !errors.As(err, &p) {
 			t.Errorf("device %d: %v", device, err)
 		}
+	}
+	if data, err := os.ReadFile(victim); string(data) != "mine" {
+		t.Errorf("a link led the lock to somebody's file: %q %v", data, err)
 	}
 	if _, err := LockDevices(LockOptions{Devices: []int{0}}); err == nil {
 		t.Error("locked nowhere")

@@ -25,12 +25,19 @@ func (l *look) cannPaths() (qs []query) {
 func (l *look) cannGlob(pattern string) query {
 	return query{glob(pattern), func(a host.Answer) {
 		switch {
+		case a.State == host.Unknown && closedHome(pattern, reason(a)):
 		case a.State == host.Unknown:
 			l.CANN.State, l.CANN.Note = host.Unknown, pattern+": "+reason(a)
 		case len(l.tree.Paths()) < mostPaths:
 			l.tree.Add(pattern, lines(clean(a.Stdout)))
 		}
 	}}
+}
+
+// closedHome is true for a place in the home of root that this login may not
+// read: what lies there is root's own, and nothing that the login could use.
+func closedHome(pattern, why string) bool {
+	return strings.HasPrefix(pattern, "/root/") && strings.Contains(strings.ToLower(why), "permission denied")
 }
 
 // mostPaths bounds what a tree full of files can make us ask.

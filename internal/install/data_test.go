@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -171,5 +172,26 @@ func TestDigestsThatCannotBeRightAreNotHeldAgainstAFile(t *testing.T) {
 	}
 	if w, ok := d.Wheel("torch-npu", "2.10.0", "cp310", "x86_64"); !ok || w.SHA256 == "" {
 		t.Errorf("torch_npu 2.10.0: %+v %v", w, ok)
+	}
+}
+
+// TestPartsAreFoundByEitherSpelling: drivers say x86-64 where the list says
+// x86_64.
+func TestPartsAreFoundByEitherSpelling(t *testing.T) {
+	_, d := knowledge(t)
+	p, err := d.Find("hdk", "26.0.RC1", "910b", "x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range p.Parts {
+		if part.Name != "driver" {
+			continue
+		}
+		for name, want := range map[string]bool{"Ascend-hdk-910b-npu-driver_26.0.rc1_linux-x86-64.run": true, "Ascend-hdk-910b-npu-driver_26.0.rc1_linux-x86_64.run": true,
+			"Ascend-hdk-910b-npu-driver_26.0.rc1_linux-aarch64.run": false} {
+			if got, err := path.Match(part.Pattern, name); err != nil || got != want {
+				t.Errorf("%s against %s: %v %v", part.Pattern, name, got, err)
+			}
+		}
 	}
 }

@@ -138,7 +138,7 @@ func (d *Data) inside(p *Package) {
 			continue
 		}
 		for _, pattern := range r.Inside {
-			p.Parts = append(p.Parts, Part{r.ID, strings.NewReplacer("{arch}", p.Arch).Replace(pattern)})
+			p.Parts = append(p.Parts, Part{r.ID, strings.NewReplacer("{arch}", strings.ReplaceAll(p.Arch, "_", "?")).Replace(pattern)}) // drivers say x86-64
 		}
 	}
 	if stem, zip := strings.CutSuffix(p.File, ".zip"); zip && p.Kind != "hdk" {
