@@ -160,7 +160,16 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 	if err := s.bring(ctx, o, r, all, sets, seen); err != nil {
 		return err
 	}
-	s.onSites(ctx, o.targetFlags, all, func(ctx context.Context, k *site) error { return s.make(ctx, k, sets[k]) })
+	ways, err := s.ways(ctx, o, r)
+	if err != nil {
+		return err
+	}
+	s.onSites(ctx, o.targetFlags, all, func(ctx context.Context, k *site) error {
+		if len(sets[k].Packages) > 0 || len(sets[k].Pins) > 0 {
+			sets[k].Notes = append(sets[k].Notes, ways...)
+		}
+		return s.make(ctx, k, sets[k])
+	})
 	return s.change(ctx, o.changeFlags, all, course{again: o.again(s), at: o.at, first: func(ctx context.Context) error { return s.spread(ctx, o, all, sets, seen) }, next: func(k *site) string {
 		line := "ascendctl preflight" + o.at(k.target.Name)
 		if o.workload != "" {
@@ -168,6 +177,23 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 		}
 		return line
 	}})
+}
+
+// ways are how this machine reaches what it downloads, for the plan: proxies and
+// indexes as they are configured, without secrets.
+func (s *session) ways(ctx context.Context, o installOptions, r *packing) (notes []report.Text, err error) {
+	n, err := r.fetch.Network(ctx)
+	if err != nil {
+		return nil, err
+	}
+	proxies := nonEmpty(n.HTTPSProxy, n.HTTPProxy, n.PipProxy)
+	if len(proxies) > 0 {
+		notes = append(notes, report.T("downloads go through the proxy %s, except for %s", "下载经由代理 %s，以下地址除外：%s", strings.Join(proxies, " "), first(strings.Join(n.NoProxy, " "), "-")))
+	}
+	if indexes := nonEmpty(append([]string{n.Index}, n.Extra...)...); o.with != "" && len(indexes) > 0 {
+		notes = append(notes, report.T("pip of this machine asks %s", "本机 pip 使用的索引：%s", strings.Join(indexes, " ")))
+	}
+	return notes, nil
 }
 
 // spread copies what the plans will want to all hosts at once: the plans
