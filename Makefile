@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps data docs proof-01 proof-02 proof-03 proof-04 clean
+.PHONY: build demo test deps data docs fuzz proof-01 proof-02 proof-03 proof-04 clean
 
 build:
 	@.ci/need go gcc
@@ -23,6 +23,10 @@ deps:
 # The form of the compatibility tables that loads fast; a test compares them.
 data:
 	go test ./internal/matrix -run Compact -update
+
+# Every fuzz target beyond its seeds, which `make test` runs; FUZZTIME=10s each.
+fuzz:
+	@.ci/fuzz
 
 # Pages that are made from the code; a test compares them.
 docs:
