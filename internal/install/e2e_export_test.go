@@ -24,7 +24,7 @@ func (b Bare) Packages(t testing.TB, workload string, with ...string) (folder, i
 	for _, f := range b.built {
 		folder = filepath.Dir(f.From)
 	}
-	return folder, b.index(t, append(set.Pins, "protobuf==3.20.3")...)
+	return folder, b.index(t, set.Pins...)
 }
 
 // Restarted waits for the restart after the given one.
