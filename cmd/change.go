@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -269,4 +270,15 @@ func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all 
 		return first
 	}
 	return verdictOf(plan.Exit(rolled))
+}
+
+// again is this command line without the flags that only show, secrets masked.
+func (s *session) again(without ...string) string {
+	words := []string{Name}
+	for _, a := range s.args {
+		if !slices.Contains(without, a) {
+			words = append(words, a)
+		}
+	}
+	return s.secrets.String(report.Line(words...))
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func (s *session) clean(ctx context.Context, o cleanOptions) error {
 			return usage(report.T("a recording has nothing to clean", "主机记录没有可清理的内容"), report.Text{}, report.T("name the host itself", "指定主机本身"), "")
 		}
 	}
-	again := s.againWith("clean", "--dry-run")
+	again := s.again("--dry-run")
 	if s.consent() == nil && !o.yes {
 		o.dryRun = true
 	}
@@ -90,17 +89,6 @@ func (s *session) clean(ctx context.Context, o cleanOptions) error {
 		return s.make(ctx, k, set)
 	})
 	return s.change(ctx, o.changeFlags, all, course{again: again, at: o.at})
-}
-
-// againWith is this command line without some flags.
-func (s *session) againWith(name string, without ...string) string {
-	words := []string{Name, name}
-	for _, a := range s.args {
-		if a != name && !slices.Contains(without, a) {
-			words = append(words, a)
-		}
-	}
-	return s.secrets.String(report.Line(words...))
 }
 
 // ageValue is a flag of a Go duration, or of days: 7d.

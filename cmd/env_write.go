@@ -53,7 +53,7 @@ func (s *session) envWrite(ctx context.Context, o envOptions) error {
 	}
 	all, closeAll := s.sites(ctx, o.targetFlags, []host.Target{t})
 	defer closeAll()
-	again := s.againWith("env", "--dry-run")
+	again := s.again("--dry-run")
 	s.onSites(ctx, o.targetFlags, all, func(ctx context.Context, on *site) error {
 		step, err := fileStep(ctx, on.host, k.facts.Identity.Value, name, text)
 		if err != nil {

@@ -73,22 +73,10 @@ func (o *installOptions) flags(f *flagSet) {
 	o.changeFlags.flags(f)
 }
 
-// again is this command line without what only shows.
-func (o installOptions) again(s *session) string {
-	words := []string{Name, planInstall}
-	skip := []string{"--dry-run", "--print-urls"}
-	for _, a := range s.args {
-		if !slices.Contains(skip, a) && a != planInstall && a != "install" {
-			words = append(words, a)
-		}
-	}
-	return s.secrets.String(report.Line(words...))
-}
-
 func (o installOptions) want(s *session, k *site) install.Want {
 	w := install.Want{For: o.workload, CANN: o.cann, Driver: o.driver, DockerRuntime: o.runtime, Path: first(o.path, k.target.InstallPath),
 		Tmpdir: o.vars["tmpdir"], User: o.user, SkipOS: o.skipOS, Managed: k.target.Managed, Python: o.vars["python"], Venv: o.vars["venv"], UID: o.vars["uid"],
-		Again: o.again(s)}
+		Again: s.again("--dry-run", "--print-urls")}
 	for name, to := range map[string]*string{"tmpdir": &w.Tmpdir, "venv": &w.Venv, "python": &w.Python, "uid": &w.UID} {
 		*to = first(*to, k.target.Set[name])
 	}
@@ -170,7 +158,7 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 		}
 		return s.make(ctx, k, sets[k])
 	})
-	return s.change(ctx, o.changeFlags, all, course{again: o.again(s), at: o.at, first: func(ctx context.Context) error { return s.spread(ctx, o, all, sets, seen) }, next: func(k *site) string {
+	return s.change(ctx, o.changeFlags, all, course{again: s.again("--dry-run", "--print-urls"), at: o.at, first: func(ctx context.Context) error { return s.spread(ctx, o, all, sets, seen) }, next: func(k *site) string {
 		line := "ascendctl preflight" + o.at(k.target.Name)
 		if o.workload != "" {
 			line += " --for " + report.Line(o.workload)
@@ -285,7 +273,7 @@ func nonEmpty(words ...string) []string {
 // steps makes the plan of one host; files and wheels are nil until they are here.
 func (s *session) steps(ctx context.Context, o installOptions, r *packing, k *site, f *facts.Facts, files func(install.Package, install.Part) (install.File, bool), wheels []install.File) (*install.Set, error) {
 	if o.uninstall != "" {
-		cut := install.Removal{Managed: k.target.Managed, Again: o.again(s)}
+		cut := install.Removal{Managed: k.target.Managed, Again: s.again("--dry-run", "--print-urls")}
 		if cut.CANN = o.uninstall; o.uninstall == "driver" {
 			cut.CANN, cut.Driver = "", true
 		}

@@ -154,9 +154,14 @@ func (s *session) askPeers(ctx context.Context, o preflightOptions, done []outco
 	if len(at) < 2 {
 		return
 	}
+	// Collected before anyone asks, since the answers go into the same facts.
+	peers := map[string][]string{}
+	for _, t := range ts {
+		peers[t.Name] = peersOf(t, ts, at)
+	}
 	// A host that is lost now keeps what it said, and its way to the others is unknown.
 	onEach(ctx, s, o.targetFlags, ts, func(ctx context.Context, t host.Target, h host.Host) (struct{}, error) {
-		facts.AskPeers(ctx, h, at[t.Name].facts, peersOf(t, ts, at))
+		facts.AskPeers(ctx, h, at[t.Name].facts, peers[t.Name])
 		return struct{}{}, nil
 	})
 }

@@ -184,19 +184,27 @@ func isInner(code string) bool {
 
 // newest takes the block of the last failure out of what aclGetRecentErrMsg
 // answers. Releases differ: some append all earlier blocks behind a blank line,
-// and where the thread has no context the question itself fails and says so
-// first (source: hicann/runtime v8.5.0 to 2026-08, run).
+// and where the thread has no context, or no chip is known, the question itself
+// fails and says so first, advice included (source: hicann/runtime v8.5.0 to
+// 2026-08, run).
 func newest(text string) string {
 	var lines []string
+	dropped := false // the head before this line was the question's own
 	for line := range strings.Lines(strings.ToValidUTF8(text, "?")) {
 		line = strings.TrimRight(line, " \t\r\n")
 		if line == "" && len(lines) > 0 {
 			break
 		}
-		asked := strings.Contains(line, "rtGetDevMsg") || strings.Contains(strings.ToLower(line), "get device msg")
-		if line == "" || asked {
+		lower := strings.ToLower(strings.TrimSpace(line))
+		if strings.Contains(line, "rtGetDevMsg") || strings.Contains(lower, "get device msg") {
+			dropped = true
 			continue
 		}
+		advice := strings.HasPrefix(lower, "solution:") || strings.HasPrefix(lower, "possible cause:")
+		if line == "" || dropped && advice {
+			continue
+		}
+		dropped = false
 		lines = append(lines, folders().ReplaceAllString(line, ""))
 	}
 	return strings.Join(lines, "\n")

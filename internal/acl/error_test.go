@@ -67,6 +67,8 @@ func TestNewestBlockWithoutItsOwnLines(t *testing.T) {
 		{"older ones behind", "(EE1003): new\r\n\n(EE1003): old", "(EE1003): new"},
 		{"blank lines first", "\n \n(EE1003): new\n\nold", "(EE1003): new"},
 		{"of its own", own + "        TraceBack\n        open device failed[FILE:/root/a.d/b.cc][LINE:3]", "        TraceBack\n        open device failed[FILE:b.cc][LINE:3]"},
+		{"of its own, with its advice", own + "        Solution: 1. Check the input\n        Possible Cause: none\n        TraceBack\n        init SoC version failed\n        chipType=0 does not support get device msg feature.", "        TraceBack\n        init SoC version failed"},
+		{"advice of a failure stays", "(EE1003): new\n        Solution: 1. Check the input", "(EE1003): new\n        Solution: 1. Check the input"},
 		{"only its own", own, ""},
 		{"broken letters", "a\xffb", "a?b"},
 	} {

@@ -96,6 +96,7 @@ aclError aclmdlSetInputDynamicDims(uint32_t modelId, aclmdlDataset *dataset, siz
   CALL;
   aclmdlDataset *d;
   if (!dims) return fake_null_model("dims");
+  if (!dims->dimCount) return fake_silent(INVALID_PARAM);
   int code = arguments(dataset, index, &d);
   if (code) return code;
   model *m = model_of(modelId);

@@ -174,11 +174,13 @@ static int table(bytes *b, bool wide, om *out) {
   return 0;
 }
 
+int om_short(size_t n) { return fake_fail(GE_SIZE, "E10001", "Value %zu for parameter size is invalid. Reason: Model data size must be at least 4.", n); }
+
 int om_parse(const void *data, size_t n, om *out) {
   const unsigned char *h = data;
   memset(out, 0, sizeof *out);
   out->gear_input = -1;
-  if (n < 4) return fake_fail(GE_SIZE, "E10001", "Value %zu for parameter modelSize is invalid. Reason: smaller than 4.", n);
+  if (n < 4) return om_short(n);
   if (n < HEADER) return invalid("the file is smaller than 256 bytes.");
   bytes body = {h + HEADER, n - HEADER};
   uint64_t length = u64(h + 184) ? u64(h + 184) : u32(h + 76);
@@ -202,11 +204,11 @@ char *om_read(const char *path, size_t *n, int *code) {
   struct stat s;
   *code = 0;
   if (stat(path, &s)) {
-    *code = fake_fail(GE_PATH, fake.release >= R91 ? "E13000" : "E19000", "Path %s is empty. Reason: No such file or directory.", path);
+    *code = fake_fail(GE_PATH, fake.release >= R91 ? "E13000" : "E19000", "Path %s is empty. Reason: [Errno 2] No such file or directory.", path);
   } else if (S_ISDIR(s.st_mode)) {
-    *code = fake_fail(GE_FAILURE, "E10001", "Value %s for parameter model path is invalid. Reason: it is a directory.", path);
+    *code = fake_fail(GE_FAILURE, "E10001", "Value 0 for parameter size is invalid. Reason: %s holds no model.", path);
   } else if (!s.st_size) {
-    *code = fake_fail(GE_SIZE, "E10001", "Value %s for parameter model path is invalid. Reason: the file is empty.", path);
+    *code = fake_fail(GE_SIZE, "E10001", "Value %s for parameter file_path is invalid. Reason: The model data size 0 is smaller than 4.", path);
   }
   if (*code) return NULL;
   FILE *f = fopen(path, "rb");

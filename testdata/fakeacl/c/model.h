@@ -37,6 +37,7 @@ typedef struct {
 // om_parse answers 0 or the code that the query functions give; the text is
 // said when it has one. Pointers in *out point into data.
 int om_parse(const void *data, size_t n, om *out);
+int om_short(size_t n);  // what it says of fewer than 4 bytes
 char *om_read(const char *path, size_t *n, int *code);  // NULL: code is set and said
 
 typedef struct model {

@@ -185,6 +185,7 @@ __attribute__((constructor)) static void loaded(void) {
   see_devices();
   for (int i = 0; i < FAKE_MAX_DEVICES; i++) fake.device[i].id = i;
   capture();
-  if (fake.driver && (fake.release < HEAD || !fake.devices)) fake_thread("PlogFlush");
+  if (fake.driver && (fake.release < R91 || !fake.devices)) fake_thread("PlogFlush");
+  if (fake.release == R91) fake_thread("WatchdogMonitor");
   pthread_atfork(forked, NULL, NULL);
 }

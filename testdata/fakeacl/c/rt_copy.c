@@ -38,7 +38,7 @@ static int judge(void *dst, size_t max, const void *src, size_t n, int kind) {
   if (!dst) return fake_null("dst");
   if (!src) return fake_null("src");
   if (!n) return fake_value(RT_PARAM, "EE1001", "count", 0, "(0, MAX]");
-  if (kind < 0 || kind > 5 || (kind > 3 && fake.release < R85)) return fake_value(INVALID_PARAM, fake.release >= HEAD ? "EH0007" : "EH0001", "kind", kind, "[0, 5]");
+  if (kind < 0 || kind > 5 || (kind > 3 && fake.release < R85)) return fake_value(INVALID_PARAM, fake.release >= R91 ? "EH0007" : "EH0001", "kind", kind, "[0, 5]");
   return 0;
 }
 
@@ -51,7 +51,7 @@ static int sides(void *dst, const void *src, size_t n, int kind) {
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
   CALL;
   int code = judge(dst, destMax, src, count, kind);
-  if (code || !count) return code;
+  if (code || !count || (dst == src && fake.release >= R91)) return code;
   NEED_CONTEXT(c);
   if ((code = sides(dst, src, count, kind))) return code;
   if (fake_pending(src, count, false)) fake_violate("read-before-sync", "%p is written by work that has not ended", src);

@@ -3,7 +3,7 @@
 
 static __thread fake_context *current;  // of this OS thread
 
-static int driver_missing(void) { return fake_fail(RT_DRIVER, NULL, "the driver cannot be opened: drvRetCode=4"); }
+static int driver_missing(void) { return fake_fail(RT_DRIVER, NULL, "Call driver api drvGetDevNum failed, drvRetCode=7."); }
 
 static int bad_id(long id) {
   char range[32];
@@ -59,8 +59,7 @@ aclError aclrtSetDevice(int32_t id) {
   if (code) return code;
   if (!fake.starts) return fake_fail(RT_DEV_SETUP, NULL, "device %d cannot be set up: the service process did not start", d->id);
   if (!d->started && fake.set_device_ms) fake_sleep(NULL, fake.set_device_ms * 1000.0);
-  if (!d->started && fake.release >= HEAD) fake_thread("RT_SEND"), fake_thread("RT_RECV");
-  else if (!d->started) fake_thread("WatchdogMonitor");
+  if (!d->started && fake.release >= R91) fake_thread("RT_SEND"), fake_thread("RT_RECV");
   d->started = true;
   if (!d->set++) d->primary = new_context(d, true);
   current = d->primary;

@@ -113,8 +113,14 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
   fake_stream *s;
   int code = own(event, stream, &e, &s);
   if (code) return code;
-  if (!e->ex && !e->plain && !(e->flag & 1)) fake_violate("event-without-sync", "an event made without SYNC cannot be waited on");
-  if (!e->recorded) fake_violate("wait-before-record", "%p was never recorded", event);
+  if (!e->ex && !e->plain && !(e->flag & 1)) {
+    fake_violate("event-without-sync", "an event made without SYNC cannot be waited on");
+    if (fake.release >= R91) return fake_silent(RT_UNSUPPORTED);
+  }
+  if (!e->recorded) {
+    fake_violate("wait-before-record", "%p was never recorded", event);
+    if (e->plain && fake.release >= R91) return fake_fail(RT_PARAM, "EE1018", "Waiting for an event failed. Reason: The event has not been recorded.");
+  }
   fake_op *op = fake_op_new(run_wait);
   op->a = e, op->value = e->recorded;
   return fake_queue(s, op);

@@ -71,6 +71,9 @@ static int begin(const char *path) {
     code = fake_fail(INVALID_PARAM, "EH0004", "File %s is invalid. Reason: config content differs from that of the first initialization.", path ? path : "NULL");
   if (!code && (!fake.backend || !fake.driver || !fake.devices)) {
     if (!fake.backend) fake_fail(INTERNAL, NULL, "libruntime_v100.so: cannot open shared object file: No such file or directory");
+    // The driver's own code comes first, and says little.
+    else if (fake.release >= R91 && !fake.driver) fake_fail(INTERNAL, "EL0003", "The argument is invalid.");
+    else if (fake.release >= R91) fake_fail(INTERNAL, "EL0001", "Device not found or invalid.");
     code = fake_fail(INTERNAL, NULL, "init SoC version failed");
   }
   if (code) {

@@ -3,14 +3,14 @@
 #include "fake.h"
 #include <ctype.h>
 
-typedef struct { const char *p, *end, *start; int depth, max; char *error; size_t error_size; } reader;
+typedef struct { const char *p, *end, *start; int objects, arrays, max; char *error; size_t error_size; } reader;
 
 static json *value(reader *r);
 
 static json *broken(reader *r, const char *what) {
   int line = 1, column = 1;
   for (const char *q = r->start; q < r->p; q++) column = *q == '\n' ? (line++, 1) : column + 1;
-  if (!*r->error) snprintf(r->error, r->error_size, "Parse exception at line %d, column %d: %s", line, column, what);
+  if (!*r->error) snprintf(r->error, r->error_size, "Parse exception: parse error at line %d, column %d: %s", line, column, what);
   return NULL;
 }
 
@@ -49,8 +49,9 @@ static json *text(reader *r) {
 }
 
 static json *members(reader *r, char type, char end) {
-  if (++r->depth > r->max) {
-    if (!*r->error) snprintf(r->error, r->error_size, "object depth %d exceeds max %d", r->depth, r->max);
+  int *depth = type == '{' ? &r->objects : &r->arrays;
+  if (++*depth > r->max) { // each kind has the whole depth for itself
+    if (!*r->error) snprintf(r->error, r->error_size, "object depth %d exceeds max %d or array depth %d exceeds max %d", r->objects, r->max, r->arrays, r->max);
     return NULL;
   }
   json *j = node(type), **to = &j->child;
@@ -69,7 +70,7 @@ static json *members(reader *r, char type, char end) {
     (*to)->key = key;
     to = &(*to)->next;
   }
-  r->depth--;
+  --*depth;
   return j;
 bad:
   broken(r, "something else was expected here");
@@ -105,7 +106,7 @@ static json *value(reader *r) {
 // the real aclInit takes both (facts/acl.md section 9).
 json *json_parse(const char *data, size_t n, int max_depth, char *error, size_t error_size) {
   if (n >= 3 && !memcmp(data, "\xef\xbb\xbf", 3)) data += 3, n -= 3;
-  reader r = {data, data + n, data, 0, max_depth, error, error_size};
+  reader r = {data, data + n, data, 0, 0, max_depth, error, error_size};
   *error = 0;
   blank(&r);
   if (r.p == r.end) return node('{');

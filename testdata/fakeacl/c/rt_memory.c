@@ -126,7 +126,7 @@ int fake_give(void *p, bool pinned) {
 
 static int take(void **p, size_t size, bool pinned, size_t pad, const char *name) {
   if (!p) return fake_null(name);
-  if (!size) return fake_value(INVALID_PARAM, fake.release >= HEAD ? "EH0007" : "EH0001", "size", 0, "(0, MAX]");
+  if (!size) return fake_value(INVALID_PARAM, fake.release >= R91 ? "EH0007" : "EH0001", "size", 0, "(0, MAX]");
   return fake_take(p, size, pinned, pad);
 }
 

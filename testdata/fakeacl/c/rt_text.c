@@ -1,5 +1,7 @@
 // Texts of errors, in the shapes of the releases: aclGetRecentErrMsg gives
-// those of the calling thread, and answers more than it was asked.
+// those of the calling thread, and answers more than it was asked. From 8.5 on
+// only the first failure has a head with its code; those that follow are lines
+// below TraceBack (run against the true library).
 #include "fake.h"
 #include <sys/time.h>
 #include <time.h>
@@ -33,7 +35,7 @@ static const char *title(const char *exx) {
     {"EP0003", "Config_Error"}, {"EE1001", "Invalid_Argument"}, {"EE1003", "Invalid_Argument"}, {"EE1010", "Execution_Error_Invalid_Context"},
     {"EE1011", "Invalid_Argument"}, {"EE1017", "Invalid_Argument"}, {"EE1018", "Invalid_Argument_API_Call_Sequence"}, {"E10001", "Invalid_Argument"},
     {"E13000", "File_Operation_Error_Invalid_Path"}, {"E13025", "Invalid_Argument"}, {"EL0004", "Memory_Allocation_Failure"},
-    {"E19999", "Inner_Error"}, {"EE9999", "Inner_Error"}, {"EH9999", "Inner_Error"}};
+    {"EL0001", "Device_Absent/Abnormal"}, {"EL0003", "Invalid_Argument"}, {"E19999", "Inner_Error"}, {"EE9999", "Inner_Error"}, {"EH9999", "Inner_Error"}};
   for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
     if (!strcmp(titles[i].exx, exx)) return titles[i].title;
   return "";
@@ -54,7 +56,17 @@ static void line(char **to, const char *exx, const char *text) {
   append(to, "\n");
 }
 
+static void trace_line(texts *s, const char *text) {
+  append(&s->trace, "        ");
+  append(&s->trace, text);
+  append(&s->trace, "\n");
+}
+
 static void push(texts *s, const char *exx, const char *text) {
+  if (s->reported && fake.release >= R85) {
+    trace_line(s, text);
+    return;
+  }
   message *m = calloc(1, sizeof *m), **to = &s->reported;
   snprintf(m->exx, sizeof m->exx, "%s", exx);
   m->text = strdup(text);
@@ -64,8 +76,8 @@ static void push(texts *s, const char *exx, const char *text) {
 
 static void trace(texts *s, const char *call, const char *text) {
   char more[1400];
-  snprintf(more, sizeof more, "        %s[FUNC:%s][FILE:fakeacl.c][LINE:1]\n", text, call);
-  append(&s->trace, more);
+  snprintf(more, sizeof more, "%s[FUNC:%s][FILE:fakeacl.c][LINE:1]", text, call);
+  trace_line(s, more);
 }
 
 int fake_fail(int code, const char *exx, const char *format, ...) {
@@ -91,7 +103,7 @@ int fake_silent(int code) {
 }
 
 int fake_null(const char *param) {
-  if (fake.release < HEAD) return fake_fail(INVALID_PARAM, "EH0002", "Argument [%s] must not be null.", param);
+  if (fake.release < R91) return fake_fail(INVALID_PARAM, "EH0002", "Argument [%s] must not be null.", param);
   return fake_fail(INVALID_PARAM, "EH0008", "%s failed because %s cannot be a NULL pointer.", fake_call(), param);
 }
 
@@ -101,29 +113,46 @@ int fake_value(int code, const char *exx, const char *param, long long value, co
   return fake_fail(code, exx, "%s failed because value %lld for parameter %s is invalid. Expected value: %s.", fake_call(), value, param, expected);
 }
 
+#define NO_CONTEXT "Context validation failed. Reason: No valid context is bound to the current thread. Call aclrtSetDevice or aclrtSetCurrentContext on this thread first."
+
 int fake_no_context(void) {
   fake_violate("no-context", "this thread has no current context");
-  if (fake.release >= HEAD) return fake_fail(RT_NO_CONTEXT, "EE1018", "%s failed. Reason: The context is a null pointer.", fake_call());
+  if (fake.release >= HEAD) {
+    fake_fail(RT_NO_CONTEXT, "EE1018", NO_CONTEXT);
+    return fake_fail(RT_NO_CONTEXT, "EE1001", "The argument is invalid. Reason: %s execution failed, the context is a null pointer.", fake_call());
+  }
   fake_fail(RT_NO_CONTEXT, "EE1001", "The argument is invalid.%sReason: %s execution failed.", fake.release < R91 ? "" : " ", fake_call());
   trace(scope(), fake_call(), "ctx is NULL!");
   return RT_NO_CONTEXT;
 }
 
-// Without a context the call reports a failure of its own, and says so in the
-// thread's last code too (facts/acl.md 3 A).
+// Without a context, or without a chip, the call reports a failure of its own,
+// and says so in the thread's last code too (facts/acl.md 3 A).
 static void own(texts *s) {
-  if (fake.release >= HEAD) push(s, "EE1018", "rtGetDevMsg failed. Reason: The context is a null pointer, so no message of the device can be read.");
-  else push(s, "EE1001", "The argument is invalid. Reason: rtGetDevMsg execution failed, the context is a null pointer.");
-  trace(s, "GetDevMsg", "rtGetDevMsg execution failed, the context is a null pointer");
-  trace(s, "aclGetRecentErrMsg", "get device msg failed, the code is 107002");
-  mine.last = RT_NO_CONTEXT;
+  bool chip = fake.driver && fake.devices && fake.backend;
+  if (!chip && fake.release >= HEAD) trace(s, "GetDevMsg", "chipType=0 does not support get device msg feature.");
+  if (chip && fake.release >= HEAD) push(s, "EE1018", NO_CONTEXT);
+  push(s, "EE1001", chip ? "The argument is invalid. Reason: rtGetDevMsg execution failed, the context is a null pointer." : "The argument is invalid. Reason: rtGetDevMsg execution failed, the feature is not supported.");
+  mine.last = chip ? RT_NO_CONTEXT : RT_UNSUPPORTED;
+}
+
+// Where no failure has a code of its own, the first line of the TraceBack is
+// told above it.
+static void unnamed(texts *s, char **out) {
+  if (fake.release < HEAD) {
+    line(out, "EZ9999", "Inner Error!");
+    return;
+  }
+  char *first = s->trace + strspn(s->trace, " "), *end = strchr(first, '\n');
+  *end = 0;
+  append(out, "E19999: Internal error!\nE19999");
+  line(out, "E19999", first);
+  memmove(s->trace, end + 1, strlen(end + 1) + 1);
 }
 
 static char *compose(texts *s) {
   char *out = NULL;
-  if (!s->reported) {
-    line(&out, "EZ9999", fake.release >= HEAD ? "Internal error!" : "Inner Error!");
-  }
+  if (!s->reported) unnamed(s, &out);
   for (message *m = s->reported, *next; m; m = next) {
     next = m->next;
     line(&out, m->exx, m->text);
