@@ -79,6 +79,12 @@ func (f *flagSet) value(v pflag.Value, name string, about report.Text) {
 	f.mark(name)
 }
 
+// hidden takes a flag that people need not know.
+func (f *flagSet) hidden(p *string, name string) {
+	f.StringVar(p, name, "", "")
+	_ = f.MarkHidden(name) // fails only for a flag that is not there
+}
+
 func (f *flagSet) mark(name string) {
 	_ = f.SetAnnotation(name, groupKey, []string{f.in.In(f.lang)}) // fails only for a flag that is not there
 }
@@ -120,7 +126,7 @@ func (s *session) build(c command) *cobra.Command {
 // checkArgs compares the arguments with the words of use: <REQUIRED> and
 // [OPTIONAL], each once, or with dots behind it any number of times.
 func checkArgs(c command, cc *cobra.Command, args []string) error {
-	if len(c.sub) > 0 {
+	if len(c.sub) > 0 && !strings.ContainsAny(c.use, "[<") {
 		if len(args) == 0 {
 			return nil
 		}

@@ -13,3 +13,6 @@ func ownGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }
+
+// execSelf becomes another process image, with that environment.
+func execSelf(path string, argv, env []string) error { return syscall.Exec(path, argv, env) }

@@ -38,7 +38,7 @@ func TestPathsOfAnOMAreShownOnRequest(t *testing.T) {
 	if err := os.Rename(om, other); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := run("serve", other); code != 1 || !strings.Contains(out, "an .om runs on an NPU only") {
+	if out, code := run("serve", other, "--backend", "cpu"); code != 1 || !strings.Contains(out, "an .om runs on an NPU only") {
 		t.Errorf("serve: exit %d: %s", code, out)
 	}
 }

@@ -133,7 +133,7 @@ func stop(ts *testscript.TestScript, neg bool, _ []string) {
 }
 
 // library is the ONNX Runtime that `make deps` brought; tests do not skip.
-func library(t *testing.T, root string) string {
+func library(t testing.TB, root string) string {
 	t.Helper()
 	if named := os.Getenv("ASCENDCTL_ORT_LIB"); named != "" {
 		return named

@@ -18,7 +18,6 @@ import (
 	"github.com/ascendctl/ascendctl/internal/infer"
 	"github.com/ascendctl/ascendctl/internal/metrics"
 	"github.com/ascendctl/ascendctl/internal/model"
-	"github.com/ascendctl/ascendctl/internal/ort"
 	"github.com/ascendctl/ascendctl/internal/recipe"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
@@ -27,26 +26,33 @@ import (
 )
 
 type serveOptions struct {
-	recipe                        string
-	listen, name, backend, ortLib string
-	access, readyFile             string
-	threads, lanes                int
-	maxBatch, queue, requests     int
-	maxBody                       sizeValue
-	drain, watchdog               durationValue
+	recipe                         string
+	listen, name, backend, ortLib  string
+	device, aclLib, lockDir        string
+	share, single                  bool
+	access, readyFile              string
+	threads, lanes                 int
+	maxBatch, queue, requests      int
+	maxBody                        sizeValue
+	drain, watchdog, watchdogFloor durationValue
+
+	// Of the processes that serve starts.
+	worker, runtime string
+	probe           bool
 }
 
 func (s *session) serveCommand() command {
-	o := serveOptions{maxBody: 64 << 20, drain: durationValue(30 * time.Second), watchdog: durationValue(30 * time.Second)}
+	o := serveOptions{maxBody: 64 << 20, drain: durationValue(30 * time.Second), watchdog: durationValue(30 * time.Second), watchdogFloor: durationValue(time.Second)}
 	return command{
 		use:   "serve [MODEL]",
 		group: groupDaily,
 		short: report.T("Serve a model over HTTP", "通过 HTTP 提供模型推理服务"),
-		long: report.T("Answers the Open Inference Protocol v2 with JSON and binary tensors. An ONNX model runs on the CPU\nby ONNX Runtime; this release has no NPU backend.",
-			"以 Open Inference Protocol v2 应答，支持 JSON 与二进制 Tensor。ONNX 模型由 ONNX Runtime 在 CPU 上运行；\n当前版本没有 NPU 后端。"),
+		long: report.T("Answers the Open Inference Protocol v2 with JSON and binary tensors. An .om runs on NPUs, one process\nfor each device; an ONNX model runs on the CPU by ONNX Runtime.",
+			"以 Open Inference Protocol v2 应答，支持 JSON 与二进制 Tensor。.om 在 NPU 上运行，每个设备一个进程；\nONNX 模型由 ONNX Runtime 在 CPU 上运行。"),
 		examples: []example{
 			{report.T("on http://127.0.0.1:8000", "在 http://127.0.0.1:8000"), "ascendctl serve model.onnx"},
 			{report.T("for other machines too, under another name", "供其他机器访问，并指定模型名称"), "ascendctl serve model.onnx --listen 0.0.0.0:8000 --name resnet50"},
+			{report.T("a compiled model on two devices", "在 2 个设备上运行编译后的模型"), "ascendctl serve resnet50.om --device 0-1"},
 			{report.T("on a free port, for a script", "使用空闲端口，供脚本使用"), "ascendctl serve model.onnx --listen 127.0.0.1:0 --ready-file ready.json"},
 		},
 		exits: report.T("0 stopped cleanly, 1 the model or its runtime cannot be loaded or the port is busy, 64 usage",
@@ -54,10 +60,14 @@ func (s *session) serveCommand() command {
 		files: []string{"onnx", "om"},
 		works: true,
 		flags: o.flags,
+		sub:   []command{s.selfTestCommand()},
 		run: func(ctx context.Context, args []string) error {
 			file, err := applyRecipe(&o, args)
 			if err != nil {
 				return err
+			}
+			if o.worker != "" {
+				return s.worker(ctx, o, file)
 			}
 			return s.serve(ctx, o, file)
 		},
@@ -85,7 +95,7 @@ func applyRecipe(o *serveOptions, args []string) (file string, err error) {
 	}
 	if file == "" {
 		return "", usage(report.T("serve needs a model or a recipe", "serve 需要模型文件或部署配方"), report.Text{},
-			report.T("give an ONNX file, or --recipe", "给出 ONNX 文件，或使用 --recipe"), Name+" serve --recipe cpu-demo")
+			report.T("give an .om or ONNX file, or --recipe", "给出 .om 或 ONNX 文件，或使用 --recipe"), Name+" serve --recipe cpu-demo")
 	}
 	o.listen, o.name = first(o.listen, r.Listen, defaultListen), first(o.name, r.Name)
 	o.backend, o.maxBatch = first(o.backend, r.Backend, "auto"), cmp.Or(o.maxBatch, r.MaxBatch, defaultMaxBatch)
@@ -110,6 +120,11 @@ func (o *serveOptions) flags(f *flagSet) {
 	f.text(&o.name, "name", "", report.T("`NAME` of the model in addresses (default the file's name)", "模型在 URL 中的名称 `NAME`（默认取文件名）"))
 	f.text(&o.backend, "backend", "", report.T("`KIND` that runs the model: auto, cpu, npu (default auto)", "运行模型的后端 `KIND`：auto、cpu、npu（默认 auto）"))
 	f.text(&o.ortLib, "ort-lib", "", report.T("`FILE` of the ONNX Runtime library (default: searched, see version)", "ONNX Runtime 动态库 `FILE`（默认自动查找，见 version）"))
+	f.text(&o.device, "device", "", report.T("NPUs to run an .om on, `LIST`: 0, 0-3, 0,2, free (default all that are healthy)", "运行 .om 的 NPU `LIST`：0、0-3、0,2、free（默认取全部健康设备）"))
+	f.text(&o.aclLib, "acl-lib", "", report.T("libascendcl, its folder or the home of CANN, `PATH`; the environment stays as it is (default: searched)", "libascendcl、其目录或 CANN 根目录 `PATH`；不改动环境变量（默认自动查找）"))
+	f.yes(&o.single, "single-process", "", report.T("no worker process: for boards with little memory", "不使用 worker 进程：适用于内存较小的板卡"))
+	f.yes(&o.share, "share-device", "", report.T("use devices that other services share, too", "与同样启用共享的其他服务共用设备"))
+	f.text(&o.lockDir, "lock-dir", "", report.T("folder `DIR` of the device locks, for containers that have one in common", "设备锁目录 `DIR`，供多个容器共用"))
 	f.in = flagsLimits
 	f.number(&o.maxBatch, "max-batch", 0, report.T("most `ROWS` of one run; 1 runs every request alone (default 32)", "单次运行的最多行数 `ROWS`；1 表示逐个请求运行（默认 32）"))
 	f.number(&o.queue, "queue", 1024, report.T("most requests that may wait, `N`; more are answered 429", "最多排队的请求数 `N`；超出时返回 429"))
@@ -119,17 +134,23 @@ func (o *serveOptions) flags(f *flagSet) {
 	f.number(&o.lanes, "lanes", 0, report.T("`N` runs at once (0: 1 with batching, else the CPUs, at most 4)", "同时运行的批次数 `N`（0：组 batch 时为 1，否则为 CPU 数，最多 4）"))
 	f.value(&o.drain, "drain", report.T("how long a stop waits for running requests, `TIME`", "停止时等待在途请求的时间 `TIME`"))
 	f.value(&o.watchdog, "watchdog", report.T("a run longer than `TIME` makes the model not ready", "单次运行超过 `TIME` 时模型变为未就绪"))
+	f.value(&o.watchdogFloor, "watchdog-floor", report.T("the least `TIME` a batch on an NPU may take, however fast the model is, before its device is put aside", "NPU 上单个 batch 的最短超时 `TIME`，超时后隔离设备；与模型速度无关"))
+	f.hidden(&o.worker, "worker")
+	f.hidden(&o.runtime, "runtime-version")
+	f.BoolVar(&o.probe, "probe", false, "")
+	_ = f.MarkHidden("probe")
 	f.in = flagsOutput
 	f.text(&o.access, "access-log", "", report.T("JSON access log to `FILE`, - for stderr, none (default the log file)", "JSON 访问日志写入 `FILE`，- 为 stderr，none 为关闭（默认写入日志文件）"))
 	f.text(&o.readyFile, "ready-file", "", report.T("write the ready document to `FILE` (JSON)", "就绪后将结果文档写入 `FILE`（JSON）"))
 }
 
 // serve takes the port first: a busy one is told before a large model loads.
-func (s *session) serve(ctx context.Context, o serveOptions, file string) error {
+func (s *session) serve(ctx context.Context, o serveOptions, file string) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := s.servable(o, file); err != nil {
+	m, err := s.servable(o, file)
+	if err != nil {
 		return err
 	}
 	ln, err := front.Listen(o.listen, func(addr string) string {
@@ -143,10 +164,21 @@ func (s *session) serve(ctx context.Context, o serveOptions, file string) error 
 	if err != nil {
 		return err
 	}
-	name := first(o.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
-	registry := metrics.NewRegistry()
+	o.name = first(o.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+	name, registry := o.name, metrics.NewRegistry()
+	open := func(ctx context.Context) (infer.Backend, error) { return s.openBackend(ctx, o, file) }
+	if m.Kind == model.KindOM {
+		st, dir, unfit := s.stand(ctx, o, name+" on "+ln.Addr().String())
+		if unfit != nil {
+			return unfit
+		}
+		defer func() { err = errors.Join(err, st.close(dir)) }()
+		open = func(ctx context.Context) (infer.Backend, error) {
+			return s.openDevices(ctx, st, o, file, dir, registry)
+		}
+	}
 	service, err := serve.New(serve.Config{
-		Models:  []serve.Model{{Name: name, Open: func(ctx context.Context) (infer.Backend, error) { return s.openBackend(ctx, o, file) }}},
+		Models:  []serve.Model{{Name: name, Open: open}},
 		Version: s.app.Build.Version, MaxBatch: o.maxBatch, Lanes: o.lanes, Queue: o.queue,
 		Watchdog: time.Duration(o.watchdog), Seed: s.seed(), Metrics: registry, Log: s.log.Logger, Now: s.app.Now,
 	})
@@ -162,6 +194,9 @@ func (s *session) serve(ctx context.Context, o serveOptions, file string) error 
 			URL: "http://" + reachable(ln.Addr()), Listen: ln.Addr().String(), Open: !front.Loopback(ln.Addr().String()),
 			ReadyMS: s.app.Now().Sub(s.started).Milliseconds(), Models: screen.FromServe(service.Models(), map[string]string{name: file}),
 			AccessLog: accessName, Drain: time.Duration(o.drain).Seconds(),
+		}
+		for i := range d.Models {
+			d.Models[i].Compiled = screen.CompiledFor(m)
 		}
 		d.Envelope = s.envelope("serve/v1")
 		if err := s.show(d); err != nil {
@@ -220,70 +255,6 @@ func (o serveOptions) check() error {
 		}
 	}
 	return nil
-}
-
-// servable says before anything is started why this file cannot be served.
-func (s *session) servable(o serveOptions, file string) error {
-	if o.backend == "npu" {
-		return &report.Problem{
-			What: report.T("this release has no NPU backend", "当前版本没有 NPU 后端"),
-			Do:   report.T("serve the ONNX model on the CPU", "改为在 CPU 上运行 ONNX 模型"),
-			Run:  report.Line(Name, "serve", file, "--backend", "cpu"), Exit: report.ExitFailed,
-		}
-	}
-	m, err := model.Open(file)
-	compiled := err == nil && m.Kind == model.KindOM
-	if compiled || err != nil && strings.EqualFold(filepath.Ext(file), ".om") && !errors.Is(err, os.ErrNotExist) {
-		return &report.Problem{
-			What: report.T("%s cannot be served: an .om runs on an NPU only, never on the CPU", "无法提供 %s：.om 只能在 NPU 上运行，不能在 CPU 上运行", file),
-			Why:  report.T("this release has no NPU backend", "当前版本没有 NPU 后端"),
-			Do:   report.T("serve the ONNX model it was made from", "改用其来源 ONNX 模型"),
-			Exit: report.ExitFailed, Err: err,
-		}
-	}
-	return err
-}
-
-func (s *session) openBackend(ctx context.Context, o serveOptions, file string) (infer.Backend, error) {
-	found, tried := ort.Search(s.searcher(o.ortLib))
-	lib, err := ort.Open(found.File)
-	if err != nil {
-		return nil, noRuntime(err, found, tried)
-	}
-	b, err := infer.OpenORT(ctx, lib, infer.Options{Path: file, Threads: o.threads})
-	var e *infer.Error
-	if errors.As(err, &e) {
-		return nil, &report.Problem{
-			What: report.T("ONNX Runtime does not load %s", "ONNX Runtime 无法加载 %s", file),
-			Why:  report.Same(e.Error()),
-			Do:   report.T("look at the operators and the opset of the model", "检查模型的算子与 opset"),
-			Run:  report.Line(Name, "inspect", file), Exit: report.ExitFailed, Err: err,
-		}
-	}
-	return b, err
-}
-
-// noRuntime is the one error for every way of having no ONNX Runtime.
-func noRuntime(err error, found ort.Candidate, tried []string) error {
-	p := &report.Problem{
-		What: report.T("ONNX Runtime not found", "未找到 ONNX Runtime"),
-		Why:  report.T("looked in %d places, the first: %s", "已查找 %d 处，首处：%s", len(tried), tried[0]),
-		Do:   report.T("get the pinned library; no package is installed", "获取固定版本的动态库，不会安装任何软件包"),
-		Run:  Name + " data fetch onnxruntime", Exit: report.ExitFailed, Err: err,
-	}
-	if found.How != ort.Loader {
-		p.What = report.T("ONNX Runtime cannot be used: %s", "无法使用 ONNX Runtime：%s", found.File)
-		p.Why = report.Same(err.Error())
-	}
-	return p
-}
-
-func (s *session) searcher(flag string) ort.Searcher {
-	return ort.Searcher{
-		Explicit: first(flag, s.app.Getenv("ASCENDCTL_ORT_LIB"), s.config.ORTLib),
-		Beside:   filepath.Dir(s.app.Self), Cache: s.app.cacheDir(), Arch: goArch,
-		Getenv: s.app.Getenv, Glob: filepath.Glob,
-	}
 }
 
 // accessLog is a JSON line per request; by default among the log lines.

@@ -50,12 +50,15 @@ type Device struct {
 type Gear struct {
 	Rows int
 	Dims [][]int64
+	// Pads is true where axis 0 of everything is the rows, so that a batch may
+	// have fewer: the backend fills up, and gives back only what was asked.
+	Pads bool
 }
 
 // Batch is one execution.
 type Batch struct {
 	// Gear is the index into Description.Gears; it means nothing when there
-	// are none.
+	// are none. Shift chooses one.
 	Gear int
 	// Inputs in the order of the signature, every one of them.
 	Inputs []oip.Tensor
@@ -113,6 +116,7 @@ const (
 	Canceled Class = "canceled" // the caller's context ended
 	Closed   Class = "closed"   // Close was called
 	Lost     Class = "lost"     // the backend cannot go on and must be opened anew
+	Away     Class = "away"     // no answer this time; another device, or this one later, may give it
 )
 
 // Error is every failure of a backend. It is plain data, so that it survives
@@ -124,6 +128,9 @@ type Error struct {
 	Name   string `json:"name,omitempty"` // and its name
 	Detail string `json:"detail"`         // the library's words, unchanged
 	Need   int64  `json:"need,omitempty"` // Short: bytes needed
+	// Action is what the failure of a device calls for, in the words of the
+	// table of ACL codes: "restart_process"; "" for other failures.
+	Action string `json:"action,omitempty"`
 	Cause  error  `json:"-"`
 }
 

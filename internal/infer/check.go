@@ -54,7 +54,7 @@ func checkBatch(d *Description, b *Batch) (wanted []int, err *Error) {
 	return wanted, nil
 }
 
-// checkGear demands exactly the shapes that the gear was compiled for.
+// checkGear demands the shapes that the gear was compiled for, or fewer rows.
 func checkGear(gears []Gear, b *Batch) *Error {
 	if len(gears) == 0 {
 		return nil
@@ -62,12 +62,59 @@ func checkGear(gears []Gear, b *Batch) *Error {
 	if b.Gear < 0 || b.Gear >= len(gears) {
 		return reject(opRun, "gear %d, the model has %d", b.Gear, len(gears))
 	}
-	for i, dims := range gears[b.Gear].Dims {
-		if i >= len(b.Inputs) || !slices.Equal(b.Inputs[i].Shape, dims) {
-			return reject(opRun, "input %d does not have the shape %d of gear %d", i, dims, b.Gear)
+	g := &gears[b.Gear]
+	d := Description{Gears: gears}
+	if g.Pads && len(b.Inputs[0].Shape) > 0 && b.Inputs[0].Shape[0] > int64(d.MaxRows()) {
+		return reject(opRun, "%d rows, the largest gear holds %d", b.Inputs[0].Shape[0], d.MaxRows())
+	}
+	for i, dims := range g.Dims {
+		if i >= len(b.Inputs) || !g.holds(i, b.Inputs) {
+			return reject(opRun, "input %d does not have the shape %d of gear %d, of %d rows", i, dims, b.Gear, g.Rows)
 		}
 	}
 	return nil
+}
+
+// holds tells whether input i has the shape of the gear, but perhaps fewer rows
+// than it: as many as input 0.
+func (g *Gear) holds(i int, inputs []oip.Tensor) bool {
+	shape, dims := inputs[i].Shape, g.Dims[i]
+	if !g.Pads || len(shape) == 0 || len(dims) == 0 {
+		return slices.Equal(shape, dims)
+	}
+	first := inputs[0].Shape
+	return shape[0] <= dims[0] && len(first) > 0 && shape[0] == first[0] && slices.Equal(shape[1:], dims[1:])
+}
+
+// Shift chooses the smallest gear that holds the inputs of a batch, and gives
+// the rows it is made for. Where none does it chooses the first, and Run says
+// what is wrong; rows is 0 then and where there are no gears.
+func (d *Description) Shift(b *Batch) (rows int) {
+	b.Gear = 0
+	for at := range d.Gears {
+		g := &d.Gears[at]
+		if (rows == 0 || g.Rows < rows) && g.holdsAll(b.Inputs) {
+			b.Gear, rows = at, g.Rows
+		}
+	}
+	return rows
+}
+
+func (g *Gear) holdsAll(inputs []oip.Tensor) bool {
+	for i := range g.Dims {
+		if i >= len(inputs) || !g.holds(i, inputs) {
+			return false
+		}
+	}
+	return true
+}
+
+// MaxRows is the rows of the largest gear; 0 without gears.
+func (d *Description) MaxRows() (rows int) {
+	for _, g := range d.Gears {
+		rows = max(rows, g.Rows)
+	}
+	return rows
 }
 
 // mismatch says why a tensor cannot be given to a port, or "".

@@ -85,6 +85,9 @@ func (s *simBackend) Run(ctx context.Context, b *Batch) error {
 	if len(b.Inputs) > 0 && len(b.Inputs[0].Shape) > 0 {
 		rows = b.Inputs[0].Shape[0]
 	}
+	if len(s.desc.Gears) > 0 {
+		rows = int64(s.desc.Gears[b.Gear].Rows)
+	}
 	cost := s.o.Cost(rows)
 	if err := s.spend(ctx, cost); err != nil {
 		return canceled(opRun, err)

@@ -53,6 +53,8 @@ func examples() map[string]Document {
 		"inspect-om-bare":  Inspect{Model: inspectedOM(true)},
 		"serve":            Serve{URL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", ReadyMS: 778, Models: []ServeModel{served}, Drain: 30},
 		"serve-open-alone": Serve{URL: "http://127.0.0.1:8000", Listen: "0.0.0.0:8000", Open: true, ReadyMS: 3900, Models: []ServeModel{alone}, Drain: 1.5},
+		"serve-npu":        servedNPU(),
+		"self-test":        selfTested(),
 		"serve-simulated":  Serve{URL: "http://127.0.0.1:8000", Listen: "127.0.0.1:8000", ReadyMS: 5, Models: []ServeModel{simulated}, Drain: 30},
 		"bench":            Bench{Result: bench.Result{Model: "digits", Device: dev, RowsPerSend: 1, Levels: []bench.Level{level}}},
 		"bench-failed":     Bench{Result: bench.Result{Model: "digits", Device: dev, RowsPerSend: 1, Levels: []bench.Level{failed}}},

@@ -32,6 +32,7 @@ func Kinds() []Kind {
 		{"version/v1", "ascendctl version -o json", Version{}},
 		{"inspect/v1", "ascendctl inspect FILE -o json", Inspect{}},
 		{"serve/v1", "ascendctl serve MODEL -o json", Serve{}},
+		{"self-test/v1", "ascendctl serve self-test -o json", SelfTest{}},
 		{"bench/v1", "ascendctl bench URL -o json", Bench{}},
 		{"facts/v1", "ascendctl facts -o json", Facts{}},
 		{"facts-diff/v1", "ascendctl facts diff A B -o json", Diff{}},

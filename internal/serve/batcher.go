@@ -69,6 +69,7 @@ type batcher struct {
 	backend infer.Backend
 	lender  infer.Lender // nil: the backend has no memory to lend
 	sig     oip.Signature
+	desc    infer.Description
 	now     func() time.Time
 	seen    *stats
 	pool    *pool
@@ -87,7 +88,7 @@ type batcher struct {
 
 func newBatcher(backend infer.Backend, now func() time.Time, seen *stats, p *pool, maxRows, lanes, limit int) *batcher {
 	b := &batcher{
-		backend: backend, sig: backend.Describe().Signature, now: now, seen: seen, pool: p,
+		backend: backend, sig: backend.Describe().Signature, desc: backend.Describe(), now: now, seen: seen, pool: p,
 		maxRows: maxRows, limit: limit, idle: make(chan struct{}),
 	}
 	b.lender, _ = backend.(infer.Lender)

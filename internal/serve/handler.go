@@ -222,6 +222,9 @@ func (s *Service) parameters(m *model, l *live) map[string]any {
 	if !b.On {
 		p["no_batching_because"] = b.Why.En
 	}
+	if d, ok := l.backend.(devices); ok {
+		p["devices"] = d.Devices()
+	}
 	return p
 }
 

@@ -38,6 +38,11 @@ func (s *Service) ready(m *model) error {
 	if lost != nil {
 		return fmt.Errorf("its device is lost: %w", lost)
 	}
+	if d, ok := l.backend.(devices); ok {
+		if err := d.Ready(); err != nil {
+			return err
+		}
+	}
 	now := s.now()
 	if _, since := l.queue.state(); !since.IsZero() && now.Sub(since) > s.cfg.Watchdog {
 		return fmt.Errorf("a run has not come back for %s", now.Sub(since).Round(time.Second))

@@ -183,7 +183,7 @@ func judge(ctx context.Context, err error) (o outcome, status int, code string) 
 		switch failure.Class {
 		case infer.Reject:
 			return outcomeInvalid, http.StatusBadRequest, "rejected"
-		case infer.Closed, infer.Lost, infer.Canceled:
+		case infer.Closed, infer.Lost, infer.Away, infer.Canceled:
 			return outcomeAway, http.StatusServiceUnavailable, string(failure.Class)
 		}
 	}

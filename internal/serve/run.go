@@ -131,8 +131,8 @@ func (r *run) reserve(p *oip.Port, rows int64) []byte {
 }
 
 // execute runs members as one batch and leaves each its own result. Where a
-// joined run fails by its content, the members are run again one by one, so
-// that a poisoned request fails alone.
+// joined run fails by its content, or its device goes, the members are run again
+// one by one, so that a poisoned request fails alone.
 func (b *batcher) execute(l *lane, members []*job) {
 	if len(members) == 1 {
 		b.one(l.since, members[0])
@@ -146,7 +146,7 @@ func (b *batcher) execute(l *lane, members []*job) {
 	case errors.Is(err, errRows):
 		b.alone()
 		b.seen.unjoinable(reasonRows)
-	case errors.As(err, &failure) && (failure.Class == infer.Reject || failure.Class == infer.Failed):
+	case errors.As(err, &failure) && (failure.Class == infer.Reject || failure.Class == infer.Failed || failure.Class == infer.Away):
 	default:
 		for _, j := range members {
 			j.err = err
@@ -230,11 +230,17 @@ func (b *batcher) call(ctx context.Context, start time.Time, r *run, members []*
 	for _, j := range members {
 		j.err = errPanicked
 	}
+	gear := b.desc.Shift(&r.batch)
 	err := b.backend.Run(ctx, &r.batch)
 	end := b.now()
 	took := end.Sub(start)
 	for _, j := range members {
 		j.err, j.waited, j.took, j.times, j.shared = nil, start.Sub(j.queued), took, r.batch.Times, r.rows
+	}
+	b.seen.copiedIn.Add(float64(r.batch.Moved.In))
+	b.seen.copiedOut.Add(float64(r.batch.Moved.Out))
+	if err == nil && gear > r.rows {
+		b.seen.padding.Add(float64(gear - r.rows))
 	}
 	b.seen.ran(r.rows, end, took, r.batch.Times, err)
 	return err

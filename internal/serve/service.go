@@ -52,6 +52,14 @@ type Info struct {
 	Batching     Batching
 	Lanes        int
 	Opened, Warm time.Duration // how long Open and the warm-up took
+	Devices      []DeviceInfo  // of a model that runs in workers
+}
+
+// devices is a backend that consists of several.
+type devices interface {
+	Ready() error // nil while one may be fed
+	Width() int   // batches that run at once
+	Devices() []DeviceInfo
 }
 
 // Service answers for its models. It is an http.Handler by Handler.
@@ -193,7 +201,9 @@ func (s *Service) load(ctx context.Context, m *model) error {
 	lanes := s.cfg.Lanes
 	if lanes <= 0 {
 		lanes = 1
-		if !batching.On {
+		if d, ok := backend.(devices); ok {
+			lanes = d.Width() // a device runs one batch at a time
+		} else if !batching.On && backend.Describe().Device.Kind == "cpu" {
 			lanes = min(runtime.GOMAXPROCS(0), 4)
 		}
 	}
@@ -214,6 +224,9 @@ func (s *Service) Models() []Info {
 		if l := m.live.Load(); l != nil {
 			info := l.info
 			info.Batching = m.seen.shares()
+			if d, ok := l.backend.(devices); ok {
+				info.Devices = d.Devices()
+			}
 			all = append(all, info)
 		}
 	}

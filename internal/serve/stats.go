@@ -20,8 +20,9 @@ const maxSizes = 256
 // families are the metrics of the service, one child a model.
 type families struct {
 	requests                            *metrics.CounterVec
-	batches, rows                       *metrics.CounterVec
+	batches, rows, padding              *metrics.CounterVec
 	batchRows, queueSeconds, runSeconds *metrics.HistogramVec
+	copied                              *metrics.CounterVec
 	queued, ready, info                 *metrics.GaugeVec
 }
 
@@ -31,6 +32,8 @@ func newFamilies(r *metrics.Registry) *families {
 		requests:     r.Counter("ascendctl_infer_requests_total", "Inference requests answered, by outcome.", "model", "outcome"),
 		batches:      r.Counter("ascendctl_infer_batches_total", "Batches the backend executed.", "model"),
 		rows:         r.Counter("ascendctl_infer_rows_total", "Rows in those batches; divided by the batches it is the mean batch.", "model"),
+		padding:      r.Counter("ascendctl_infer_padding_rows_total", "Rows that a gear had and a batch did not.", "model"),
+		copied:       r.Counter("ascendctl_infer_copied_bytes_total", "Bytes of tensors copied in user space, on the way to the device and back, in all processes.", "model", "direction"),
 		batchRows:    r.Histogram("ascendctl_infer_batch_rows", "Rows of a batch.", metrics.ExpBuckets(1, 2, 10), "model"),
 		queueSeconds: r.Histogram("ascendctl_infer_queue_seconds", "Time from arrival to the start of the batch.", seconds, "model"),
 		runSeconds:   r.Histogram("ascendctl_infer_execute_seconds", "Time of a batch in the backend.", seconds, "model"),
@@ -94,7 +97,8 @@ type stats struct {
 	now                    func() time.Time
 	joins                  atomic.Bool // batching was on when the model went live: requests have rows
 	byOutcome              map[outcome]*metrics.Counter
-	batches, rows          *metrics.Counter
+	batches, rows, padding *metrics.Counter
+	copiedIn, copiedOut    *metrics.Counter
 	batchRows, queue, exec *metrics.Histogram
 
 	mu       sync.Mutex
@@ -111,7 +115,8 @@ type stats struct {
 func newStats(f *families, model string, now func() time.Time) *stats {
 	s := &stats{
 		now: now, byOutcome: map[outcome]*metrics.Counter{}, sizes: map[int]*sizeStats{},
-		batches: f.batches.With(model), rows: f.rows.With(model),
+		batches: f.batches.With(model), rows: f.rows.With(model), padding: f.padding.With(model),
+		copiedIn: f.copied.With(model, "in"), copiedOut: f.copied.With(model, "out"),
 		batchRows: f.batchRows.With(model), queue: f.queueSeconds.With(model), exec: f.runSeconds.With(model),
 	}
 	for _, o := range outcomes { // all from the start, so that a rate has its zero

@@ -43,7 +43,7 @@ var (
 // fixedAxis says why the signature alone rules batches out; zero when it does not.
 func fixedAxis(d infer.Description) report.Text {
 	sig := d.Signature
-	if len(d.Gears) > 0 {
+	if len(d.Gears) > 1 && !d.Gears[0].Pads {
 		return reasonGears
 	}
 	if len(sig.Inputs) == 0 || len(sig.Outputs) == 0 {
@@ -104,6 +104,10 @@ func warm(ctx context.Context, b infer.Backend, maxRows int, seed uint64) (Batch
 			off.Why = why
 			return off, nil
 		}
+	}
+	d := b.Describe()
+	if most := d.MaxRows(); most > 0 {
+		maxRows = min(maxRows, most)
 	}
 	return Batching{On: true, MaxRows: maxRows}, nil
 }
@@ -218,6 +222,8 @@ func trial(ctx context.Context, b infer.Backend, sig oip.Signature, inputs []oip
 	for _, p := range sig.Outputs {
 		batch.Outputs = append(batch.Outputs, oip.Tensor{Name: p.Name})
 	}
+	d := b.Describe()
+	d.Shift(&batch)
 	err := b.Run(ctx, &batch)
 	return batch.Outputs, err
 }
