@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-.PHONY: build demo test deps data docs fuzz proof-01 proof-02 proof-03 proof-04 clean
+.PHONY: build demo test deps data docs fuzz proof-01 proof-02 proof-03 proof-04 proof-05 clean
 
 build:
 	@.ci/need go gcc
@@ -47,6 +47,10 @@ proof-03: deps
 # Figures of changing hosts, into docs/proof/04.md.
 proof-04: deps
 	@.ci/proof-04
+
+# Figures of the ACL runtime core, into docs/proof/05.md.
+proof-05: deps
+	@.ci/proof-05
 
 clean:
 	rm -rf ascendctl dist .cache

@@ -2,9 +2,13 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/ascendctl/ascendctl/internal/cann"
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
 	"github.com/ascendctl/ascendctl/internal/install"
@@ -35,13 +39,13 @@ func (s *session) bundleCommand() command {
 		flags: func(f *flagSet) {
 			o.targetFlags.flags(f)
 			f.in = flagsWhat
-			f.text(&o.out, "out", "ascend-bundle.tar", report.T("`FILE` to write", "要写出的 `FILE`"))
+			f.text(&o.out, "out", "", report.T("`FILE` to write", "要写出的 `FILE`"))
 			f.text(&o.soc, "soc", "", report.T("chip `NAME`: Ascend910B3, Ascend310P3 (default asked from --host)", "芯片 `NAME`：Ascend910B3、Ascend310P3（默认询问 --host）"))
 			f.text(&o.arch, "arch", "", report.T("`ARCH` of the hosts: aarch64, x86_64", "主机架构 `ARCH`：aarch64、x86_64"))
 			f.text(&o.workload, "for", "", report.T("`WORKLOAD[@VERSION]` the bundle is for", "离线包对应的负载 `WORKLOAD[@VERSION]`"))
 			f.text(&o.installOptions.cann, "cann", "", report.T("CANN `VERSION`", "CANN 版本 `VERSION`"))
 			f.text(&o.driver, "driver", "", report.T("HDK `VERSION` of driver and firmware", "驱动与固件的 HDK 版本 `VERSION`"))
-			f.text(&o.with, "with", "", report.T("Python sets in `LIST`: torch_npu, vllm-ascend, mindspore", "Python 软件包组 `LIST`：torch_npu、vllm-ascend、mindspore"))
+			f.text(&o.with, "with", "", report.T("Python sets in `LIST`: torch_npu, vllm-ascend, mindspore, cann", "Python 软件包组 `LIST`：torch_npu、vllm-ascend、mindspore、cann"))
 			f.text(&o.pythonVersion, "python-version", "3.11", report.T("Python `VERSION` of the hosts", "主机的 Python 版本 `VERSION`"))
 			f.text(&o.glibc, "glibc", "2.28", report.T("glibc `VERSION` of the hosts", "主机的 glibc 版本 `VERSION`"))
 			f.text(&o.from, "from", "", report.T("packages from `DIR|URL` instead of the vendor's addresses", "软件包取自 `DIR|URL`，代替厂商地址"))
@@ -55,6 +59,13 @@ func (s *session) bundleCommand() command {
 
 func (s *session) bundle(ctx context.Context, o bundleOptions) error {
 	out := o.out
+	if out == "" && !o.dryRun {
+		return usage(report.T("bundle is not told which file to write", "未指定要写出的文件"), report.Text{}, report.T("name it with --out, or only look with --dry-run", "用 --out 指定，或用 --dry-run 仅查看"),
+			s.again()+" --out npu.tar")
+	}
+	if dir, err := os.Stat(filepath.Dir(out)); !o.dryRun && (err != nil || !dir.IsDir()) {
+		return usage(report.T("there is no folder for %s", "没有可写入 %s 的目录", out), report.Text{}, report.T("make it, or name another file", "先创建该目录，或指定其他文件"), "")
+	}
 	if _, err := os.Stat(out); err == nil && !o.dryRun {
 		return usage(report.T("%s is there already", "%s 已存在", out), report.Text{}, report.T("name a new file, or remove it first", "指定新的文件名，或先将其删除"), "")
 	}
@@ -90,11 +101,35 @@ func (s *session) bundle(ctx context.Context, o bundleOptions) error {
 	}
 	m := install.Manifest{By: Name + " " + s.app.Build.Version, Made: s.app.Now().UTC(), Chip: f.Generation.Value, Arch: f.Arch.Value, Row: set.Row, Python: f.Python.Value.Version}
 	if m, err = r.fetch.Bundle(ctx, out, m, items, wheels); err != nil {
+		var p *report.Problem
+		if errors.As(err, &p) && strings.HasSuffix(p.Run, " --print-urls") { // bundle says it so
+			copied := *p
+			copied.Run = s.again() + " --dry-run"
+			return &copied
+		}
 		return err
 	}
-	doc := screen.Bundled{File: out, Manifest: m}
+	line := []string{Name, "install-cann", "--from", out}
+	for _, f := range [][2]string{{"--for", o.workload}, {"--cann", o.installOptions.cann}, {"--driver", o.driver}, {"--with", o.with}} {
+		if f[1] != "" {
+			line = append(line, f[0], f[1])
+		}
+	}
+	doc := screen.Bundled{File: out, Manifest: m, Next: report.Line(append(line, "--dry-run")...)}
 	doc.Envelope = s.envelope("bundle/v1")
 	return s.show(doc)
+}
+
+// kindOf is a host like that one with nothing of CANN on it: a bundle is for
+// others of its kind too, and what this one has already would be missing there.
+// Its driver stays, because CANN must fit it, unless another was named.
+func kindOf(f *facts.Facts, driver bool) *facts.Facts {
+	k := *f
+	k.CANN, k.Packages, k.Env = facts.Fact[cann.Installed]{State: host.Absent}, facts.Fact[map[string]string]{State: host.Absent}, facts.Fact[map[string]string]{}
+	if driver {
+		k.Driver, k.Firmware = facts.Fact[facts.Driver]{State: host.Absent}, facts.Fact[facts.Firmware]{State: host.Absent}
+	}
+	return &k
 }
 
 // bundled is the host the bundle is for: the one named, or one that has nothing
@@ -105,15 +140,22 @@ func (s *session) bundled(ctx context.Context, o bundleOptions, r *packing) (*fa
 		if err != nil {
 			return nil, err
 		}
+		if len(ts) != 1 {
+			return nil, usage(report.T("a bundle is for one kind of host, %d were named", "离线包对应一种主机，实际指定了 %d 台", len(ts)), report.Text{},
+				report.T("name one with --host: it does for all that are like it", "用 --host 指定 1 台，同类主机可共用"), "")
+		}
 		look, err := s.lookOptions(facts.Options{})
 		if err != nil {
 			return nil, err
 		}
-		done := onEach(ctx, s, o.targetFlags, ts[:1], func(ctx context.Context, _ host.Target, h host.Host) (*facts.Facts, error) {
+		done := onEach(ctx, s, o.targetFlags, ts, func(ctx context.Context, _ host.Target, h host.Host) (*facts.Facts, error) {
 			f := facts.Collect(ctx, h, look)
 			return &f, nil
 		})
-		return done[0].value, done[0].err
+		if done[0].err != nil {
+			return nil, done[0].err
+		}
+		return kindOf(done[0].value, o.driver != ""), nil
 	}
 	chip, ok := r.matrix.Chip(o.soc)
 	if !ok {

@@ -19,7 +19,7 @@ import (
 // changeFlags are those of every command that changes hosts.
 type changeFlags struct {
 	dryRun, yes bool
-	risks       string
+	risks       []string
 	serial      int
 }
 
@@ -27,7 +27,7 @@ func (c *changeFlags) flags(f *flagSet) {
 	f.in = flagsSafety
 	f.yes(&c.dryRun, "dry-run", "", report.T("show the plan, change nothing", "仅显示变更计划，不做变更"))
 	f.yes(&c.yes, "yes", "y", report.T("agree to the plan, not to its risks", "同意变更计划（不含其中的风险）"))
-	f.text(&c.risks, "accept-risk", "", report.T("agree to the dangers in `LIST`: %s", "同意列出的风险 `LIST`：%s", strings.Join(plan.Risks(), ", ")))
+	f.texts(&c.risks, "accept-risk", report.T("agree to the dangers in `LIST`: %s; repeatable", "同意列出的风险 `LIST`：%s；可重复给出", strings.Join(plan.Risks(), ", ")))
 	f.number(&c.serial, "serial", 1, report.T("change `N` hosts at once; a failure stops the rest", "同时变更 `N` 台主机；出现失败即停止其余主机"))
 }
 
@@ -42,7 +42,7 @@ func (c changeFlags) check() error {
 }
 
 func (c changeFlags) accepted() []string {
-	return strings.FieldsFunc(c.risks, func(r rune) bool { return r == ',' || r == ' ' })
+	return strings.FieldsFunc(strings.Join(c.risks, ","), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // recorded is true for a host that is a file: it can be looked at only.
@@ -93,7 +93,7 @@ func (s *session) onSites(ctx context.Context, f targetFlags, all []*site, do fu
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			k.err = do(ctx, k)
+			k.err = placed(do(ctx, k), f.at, k.target.Name)
 		})
 	}
 	wg.Wait()
@@ -154,6 +154,7 @@ type course struct {
 	at    func(name string) string    // names a host on a command line
 	first func(context.Context) error // runs when all is agreed to, before any plan; may be nil
 	next  func(*site) string          // what to run when all is done; may be nil
+	final bool                        // undo gives nothing back: it is not offered
 }
 
 // change shows the plans, asks, runs them and says what came of it.
@@ -183,28 +184,19 @@ func (s *session) change(ctx context.Context, c changeFlags, all []*site, k cour
 	if c.dryRun && changes > 0 && len(made) == len(all) {
 		d.Again = k.again
 	}
-	if c.dryRun || changes == 0 || s.format == "table" {
-		if err := s.show(d); err != nil {
+	err := refused(ctx, c, all, k)
+	if err == nil && changes > 0 && !c.dryRun {
+		if s.format == "table" { // read before it is agreed to; as data it stands beside its results
+			if err := s.show(d); err != nil {
+				return err
+			}
+		}
+		if err = s.agree(ctx, c, made, k); err != nil && s.format == "table" {
 			return err
 		}
 	}
-	if failed != nil && !c.dryRun { // a fleet is changed whole or not at all
-		return &report.Problem{What: report.T("not every host has a plan: nothing was changed", "并非所有主机都有变更计划：未做任何变更"), Why: *why(failed),
-			Do: report.T("mend that host or leave it out", "先修复该主机，或将其排除"), Exit: exitCode(ctx, failed), Err: failed}
-	}
-	for _, on := range all {
-		if on.refuse != nil {
-			return on.refuse
-		}
-	}
-	if c.dryRun || changes == 0 {
-		return nil
-	}
-	if len(made) < len(all) {
-		return onlyLook()
-	}
-	if err := plan.Agree(ctx, plan.Consent{Yes: c.yes, Risks: c.accepted(), Ask: s.consent()}, made...); err != nil {
-		return s.withRun(err, k.again)
+	if err != nil || c.dryRun || changes == 0 {
+		return errors.Join(s.show(d), err)
 	}
 	if k.first != nil {
 		if err := k.first(ctx); err != nil {
@@ -214,15 +206,65 @@ func (s *session) change(ctx context.Context, c changeFlags, all []*site, k cour
 	return s.roll(ctx, c, d, all, made, k)
 }
 
-// withRun gives a refusal the command line to go on with.
-func (s *session) withRun(err error, again string) error {
+// refused says why the plans cannot be run, or as a verdict that a fleet that
+// was only looked at has not answered whole.
+func refused(ctx context.Context, c changeFlags, all []*site, k course) error {
+	for _, on := range all {
+		switch {
+		case on.err == nil:
+		case c.dryRun:
+			return verdict(exitCode(ctx, on.err))
+		default: // a fleet is changed whole or not at all
+			return &report.Problem{What: report.T("not every host has a plan: nothing was changed", "并非所有主机都有变更计划：未做任何变更"), Why: *why(on.err),
+				Do: report.T("mend that host or leave it out", "先修复该主机，或将其排除"), Exit: exitCode(ctx, on.err), Err: on.err}
+		}
+	}
+	for _, on := range all {
+		var p *report.Problem
+		if errors.As(placed(on.refuse, k.at, on.target.Name), &p) {
+			if len(all) > 1 {
+				p.What = report.T("%s: %s", "%s：%s", on.target.Name, p.What)
+			}
+			return p
+		}
+	}
+	for _, on := range all {
+		if !c.dryRun && on.show.Changes() > 0 && recorded(on.host) {
+			return onlyLook()
+		}
+	}
+	return nil
+}
+
+// agree asks for consent. What nobody could read first, nobody is asked about.
+func (s *session) agree(ctx context.Context, c changeFlags, made []*plan.Made, k course) error {
+	ask := s.consent()
+	if s.format != "table" {
+		ask = nil
+	}
+	err := plan.Agree(ctx, plan.Consent{Yes: c.yes, Risks: c.accepted(), Ask: ask}, made...)
 	var p *report.Problem
 	if errors.As(err, &p) && p.Run == "" {
 		copied := *p
-		copied.Run = again
+		copied.Run = k.again
 		return &copied
 	}
 	return err
+}
+
+// placed makes the line that a problem tells people to run speak of the host as
+// it was named here: rooms below know its name and not the hosts file.
+func placed(err error, at func(string) string, name string) error {
+	var p *report.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	copied := *p
+	short := " --host " + report.Line(name)
+	if !strings.Contains(p.Run, " --hosts ") && !strings.Contains(p.Run, " -i ") && !strings.Contains(p.Run, " --identity ") { // else it is the line this run began with
+		copied.Run = strings.Replace(p.Run, short, at(name), 1)
+	}
+	return &copied
 }
 
 // consent asks the person at the terminal; nil where nobody is there.
@@ -247,17 +289,20 @@ func (s *session) roll(ctx context.Context, c changeFlags, d screen.Change, all 
 	for i, r := range rolled {
 		o := screen.ChangeOutcome{Host: all[i].target.Name, Outcome: r.Outcome, TookMS: r.Took.Milliseconds()}
 		if r.Err != nil {
-			o.Error, first = why(r.Err), r.Err
+			o.Error, first = why(r.Err), placed(r.Err, k.at, all[i].target.Name)
 		}
 		d.Results = append(d.Results, o)
 	}
-	last := rolled[len(rolled)-1]
-	if last.ID != "" && last.State == plan.Done {
-		d.Undo = s.ours("ascendctl undo" + k.at(all[len(all)-1].target.Name) + " " + last.ID)
+	restarts := false
+	for i, r := range rolled {
+		restarts = restarts || r.State == plan.Restart
+		if r.ID != "" && r.State == plan.Done && !k.final {
+			d.Undo = append(d.Undo, s.ours("ascendctl undo"+k.at(all[i].target.Name)+" "+r.ID))
+		}
 	}
 	switch {
-	case first != nil:
-	case last.State == plan.Restart:
+	case first != nil && len(rolled) == 1: // its problem says what to do
+	case first != nil, restarts: // on any of them
 		d.Next = s.ours(k.again)
 	case k.next != nil:
 		d.Next = s.ours(k.next(all[0]))

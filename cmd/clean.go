@@ -88,7 +88,7 @@ func (s *session) clean(ctx context.Context, o cleanOptions) error {
 		}
 		return s.make(ctx, k, set)
 	})
-	return s.change(ctx, o.changeFlags, all, course{again: again, at: o.at})
+	return s.change(ctx, o.changeFlags, all, course{again: again, at: o.at, final: true})
 }
 
 // ageValue is a flag of a Go duration, or of days: 7d.

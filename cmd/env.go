@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -79,18 +80,31 @@ func (s *session) env(ctx context.Context, o envOptions) error {
 		return err
 	}
 	if s.format == "docker" {
-		return s.docker(t, k, o.container)
+		return placed(s.docker(ctx, t, k, o), o.at, t.Name)
 	}
 	head := fmt.Sprintf("CANN %s (%s) on %s, by %s %s on %s", k.tree.Version, k.tree.Path, t.Name, Name, s.app.Build.Version, s.started.UTC().Format("2006-01-02"))
 	text, ok, err := k.text(s.format, head)
 	if !ok {
 		return s.show(screen.Env{Envelope: s.envelope("env/v1"), Host: t.Name, Tree: k.tree, NNAL: k.needs.NNAL, ABI: k.needs.ABI,
-			Setup: k.Setup, Moves: k.Moves(k.facts.Env.Value), Explain: o.explain})
+			Setup: k.Setup, Moves: k.Moves(k.facts.Env.Value), Explain: o.explain, Load: o.load(t)})
 	}
 	if err == nil {
 		_, err = s.app.Out.Write([]byte(text))
 	}
 	return err
+}
+
+// load is the line that brings the setup to where it is wanted: into this shell,
+// or on another host to all its logins.
+func (o envOptions) load(t host.Target) string {
+	version := ""
+	if o.cann != "" {
+		version = " --cann " + report.Line(o.cann)
+	}
+	if at := o.at(t.Name); at != "" {
+		return "ascendctl env" + at + version + " --write /etc/profile.d/ascend.sh --dry-run"
+	}
+	return `eval "$(ascendctl env` + version + ` -o bash)"`
 }
 
 // text is the environment in one of the forms; ok is false for any other.
@@ -250,11 +264,16 @@ func (s *session) envRunCommand() command {
 // runIn gives a command our streams and hands its exit status on.
 func (s *session) runIn(ctx context.Context, env map[string]string, argv []string) error {
 	cc := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	if path, err := s.app.LookPath(argv[0]); err == nil {
-		cc.Path, cc.Err = path, nil
-	}
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		cc.Env = append(cc.Env, k+"="+env[k])
+	}
+	if path, err := s.app.LookPath(argv[0]); err == nil {
+		cc.Path, cc.Err = path, nil
+		if s.app.Self != "" { // a process of its own becomes the command: signals, terminal and exit status are the command's
+			if err := execSelf(path, argv, cc.Env); !errors.Is(err, errors.ErrUnsupported) {
+				return unrunnable(argv[0], err)
+			}
+		}
 	}
 	cc.Stdin, cc.Stdout, cc.Stderr = s.app.In, s.app.Out, s.app.Err
 	err := cc.Run()
@@ -262,10 +281,14 @@ func (s *session) runIn(ctx context.Context, env map[string]string, argv []strin
 		return verdict(cc.ProcessState.ExitCode())
 	}
 	if err != nil {
-		return &report.Problem{What: report.T("cannot run %s", "无法运行 %s", argv[0]), Why: report.Same(err.Error()),
-			Do: report.T("name a program that is there", "指定存在的程序"), Exit: report.ExitFailed}
+		return unrunnable(argv[0], err)
 	}
 	return nil
+}
+
+func unrunnable(name string, err error) error {
+	return &report.Problem{What: report.T("cannot run %s", "无法运行 %s", name), Why: report.Same(err.Error()),
+		Do: report.T("name a program that is there", "指定存在的程序"), Exit: report.ExitFailed}
 }
 
 func environment(environ []string) map[string]string {

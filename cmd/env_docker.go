@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/cann"
@@ -45,10 +46,15 @@ func (s *session) containerPaths() (paths []string, err error) {
 
 const driverRoot = "/usr/local/Ascend/driver"
 
-// docker prints the line that runs a container with NPUs of that host, or says
-// what is missing where we are inside one already.
-func (s *session) docker(t host.Target, k setup, o container) error {
-	c, given, logic, err := s.containerOf(t, k, o)
+// docker prints the line that runs a container with NPUs of that host, or what
+// is missing where we are inside one already.
+func (s *session) docker(ctx context.Context, t host.Target, k setup, o envOptions) error {
+	if inContainer(k.facts) && o.cdi == "" {
+		s.format = "table"
+		s.err.Say(report.T("%s is a container: a docker line is for its host. What this container was given:", "%s 是容器：docker 命令须在其宿主机上使用。该容器的现状：", t.Name))
+		return s.preflight(ctx, preflightOptions{targetFlags: o.targetFlags, workload: o.workload, task: "serve", only: []string{"ctr.", "os.shm"}, failOn: "error", nodes: 1})
+	}
+	c, given, said, err := s.containerOf(t, k, o.container)
 	if err != nil {
 		return err
 	}
@@ -61,11 +67,23 @@ func (s *session) docker(t host.Target, k setup, o container) error {
 			return err
 		}
 	}
-	return s.paste(k.facts, c, logic, given.Missing)
+	for _, m := range given.Missing {
+		said = append(said, report.T("missing on the host: %s", "宿主机上缺少：%s", m))
+	}
+	return s.paste(c, said)
 }
 
-// containerOf is a container with NPUs of that host; logic says which they are.
-func (s *session) containerOf(t host.Target, k setup, o container) (c cann.Container, given settings.Given, logic []string, err error) {
+func inContainer(f *facts.Facts) bool {
+	return len(f.Marks.Value) > 0 || slices.Contains([]string{"docker", "kubepods", "containerd"}, f.Virt.Value)
+}
+
+// containerOf is a container with NPUs of that host; said names them, and those
+// that were left out.
+func (s *session) containerOf(t host.Target, k setup, o container) (c cann.Container, given settings.Given, said []report.Text, err error) {
+	if inContainer(k.facts) {
+		return c, given, nil, &report.Problem{What: report.T("%s is a container: a docker line is for its host", "%s 是容器：docker 命令须在其宿主机上使用", t.Name),
+			Do: report.T("run this on the host", "在宿主机上运行"), Run: "ascendctl env -o docker", Exit: report.ExitFailed}
+	}
 	b, err := s.book()
 	if err != nil {
 		return c, given, nil, err
@@ -75,30 +93,17 @@ func (s *session) containerOf(t host.Target, k setup, o container) (c cann.Conta
 	if err != nil {
 		return c, given, nil, err
 	}
-	if inside := k.facts.Virt.Value; len(k.facts.Marks.Value) > 0 || inside == "docker" || inside == "kubepods" || inside == "containerd" {
-		return c, given, nil, missingInside(t.Name, given)
-	}
-	devices, logic, err := s.nodesOf(k.facts, o.device)
-	return cann.Container{Name: "ascend", Image: o.image, Devices: devices, Nodes: given.Nodes, Mounts: given.Mounts, Shm: given.Shm}, given, logic, err
-}
-
-// missingInside answers for a container: a docker line is of no use there.
-func missingInside(name string, given settings.Given) error {
-	what := report.T("%s is a container: a docker line is for its host", "%s 是容器：docker 命令须在其宿主机上使用", name)
-	if len(given.Missing) == 0 {
-		return &report.Problem{What: what, Why: report.T("nothing it needs is missing here", "此处所需内容齐全"), Do: report.T("run this on the host", "在宿主机上运行"), Exit: report.ExitFailed}
-	}
-	return &report.Problem{What: what, Why: report.T("missing here: %s", "此处缺少：%s", strings.Join(given.Missing, ", ")),
-		Do: report.T("start the container with these", "启动容器时加入这些内容"), Run: "ascendctl preflight", Exit: report.ExitFailed}
+	devices, said, err := s.nodesOf(k.facts, t.Name, o.device)
+	return cann.Container{Name: "ascend", Image: o.image, Devices: devices, Nodes: given.Nodes, Mounts: given.Mounts, Shm: given.Shm}, given, said, err
 }
 
 // nodesOf turns a device list into the nodes of those NPUs; without a list it
-// takes all that are healthy.
-func (s *session) nodesOf(f *facts.Facts, list string) ([]cann.Device, []string, error) {
+// takes all that are healthy, and says which it leaves out.
+func (s *session) nodesOf(f *facts.Facts, name, list string) (devices []cann.Device, said []report.Text, err error) {
 	all := f.Devices()
 	if !all.Known() {
 		return nil, nil, &report.Problem{What: report.T("npu-smi does not tell which NPUs there are", "npu-smi 未给出 NPU 列表"), Why: report.Same(all.Note),
-			Do: report.T("look at the driver first", "先检查驱动"), Run: "ascendctl preflight", Exit: report.ExitFailed}
+			Do: report.T("look at the driver first", "先检查驱动"), Run: report.Line("ascendctl", "preflight", "--host", name), Exit: report.ExitFailed}
 	}
 	var ids []int
 	if list != "" {
@@ -110,9 +115,8 @@ func (s *session) nodesOf(f *facts.Facts, list string) ([]cann.Device, []string,
 			return nil, nil, err
 		}
 	}
-	virtual := f.NPUVirtual.Known() && f.NPUVirtual.Value.VNPU != nil && len(f.NPUVirtual.Value.VNPU.VNPUs) > 0
 	var physical []int
-	var words []string
+	var sick []string
 	for i, d := range all.Value {
 		logic, phy := i, i
 		if d.Logic != nil {
@@ -121,19 +125,32 @@ func (s *session) nodesOf(f *facts.Facts, list string) ([]cann.Device, []string,
 		if d.Phy != nil {
 			phy = *d.Phy
 		}
-		if list == "" && d.Health != "OK" || list != "" && !slices.Contains(ids, logic) {
+		switch {
+		case list != "" && !slices.Contains(ids, logic):
+			continue
+		case list == "" && d.Health != "OK":
+			sick = append(sick, strconv.Itoa(logic))
+			said = append(said, report.T("left out: logic %d = NPU %d, chip %d: npu-smi says %s", "未加入：逻辑 %d = NPU %d，chip %d：npu-smi 显示 %s", logic, d.NPU, d.Chip, first(d.Health, "?")))
 			continue
 		}
 		physical = append(physical, phy)
-		words = append(words, report.T("logic %d = NPU %d, chip %d = /dev/davinci%d", "逻辑 %d = NPU %d，chip %d = /dev/davinci%d", logic, d.NPU, d.Chip, phy).In(s.lang))
+		said = append(said, report.T("logic %d = NPU %d, chip %d = /dev/davinci%d", "逻辑 %d = NPU %d，chip %d = /dev/davinci%d", logic, d.NPU, d.Chip, phy))
 	}
-	return cann.Devices(physical, virtual), words, nil
+	if len(physical) == 0 { // a container without any would start, and find nothing
+		p := &report.Problem{What: report.T("no NPU is healthy", "没有健康的 NPU"), Do: report.T("see why, or name those it should have all the same", "查明原因，或明确指定要使用的 NPU"), Exit: report.ExitNo}
+		if len(sick) > 0 {
+			p.Why, p.Run = said[0], s.again()+" --device "+strings.Join(sick, ",")
+		}
+		return nil, nil, p
+	}
+	virtual := f.NPUVirtual.Known() && f.NPUVirtual.Value.VNPU != nil && len(f.NPUVirtual.Value.VNPU.VNPUs) > 0
+	return cann.Devices(physical, virtual), said, nil
 }
 
 // imageOf asks the matrix for the image of an engine on this chip and system.
 func (s *session) imageOf(f *facts.Facts, engine, version string) (string, error) {
 	none := usage(report.T("which image should the container run", "容器应运行哪个镜像"), report.Text{},
-		report.T("name it with --image, or an engine with a version", "用 --image 指定，或给出推理引擎及版本"), "ascendctl env -o docker --for vllm-ascend@0.23.0")
+		report.T("name it with --image, or an engine with a version", "用 --image 指定，或给出推理引擎及版本"), s.again()+" --for vllm-ascend@0.23.0")
 	if engine == "" || version == "" {
 		return "", none
 	}
@@ -156,13 +173,10 @@ func (s *session) imageOf(f *facts.Facts, engine, version string) (string, error
 
 // paste prints what can be pasted to stdout, and the rest as comments there, so
 // that it can be pasted too.
-func (s *session) paste(f *facts.Facts, c cann.Container, logic, missing []string) error {
+func (s *session) paste(c cann.Container, said []report.Text) error {
 	say := func(t report.Text) { s.out.Print("# %s\n", t.In(s.lang)) }
-	for _, l := range logic {
-		say(report.Same(l))
-	}
-	for _, m := range missing {
-		say(report.T("missing on the host: %s", "宿主机上缺少：%s", m))
+	for _, t := range said {
+		say(t)
 	}
 	s.out.Print("%s\n", c.Paste())
 	say(report.T("the entry point of the image sets the CANN environment; docker exec and --entrypoint do not pass through it", "镜像的入口脚本会设置 CANN 环境变量；docker exec 与 --entrypoint 不经过该脚本"))
@@ -178,7 +192,7 @@ func (s *session) writeCDI(file string, c cann.Container) error {
 }
 
 func (s *session) envCheckCommand() command {
-	o := preflightOptions{only: "env.", failOn: "error", nodes: 1}
+	o := preflightOptions{only: []string{"env."}, failOn: "error", nodes: 1}
 	return command{
 		use:   "check",
 		short: report.T("Judge the environment of a login or of a process", "检查登录环境或某个进程的环境变量"),

@@ -49,8 +49,8 @@ func colon(l report.Lang) string { return report.T(":", "：").In(l) }
 func (s *session) usageLine(c command, cc *cobra.Command) string {
 	line := strings.TrimSuffix(cc.CommandPath(), c.name()) + c.use
 	switch {
-	case len(c.sub) > 0 && strings.HasSuffix(c.use, "]"): // serve [MODEL]
-		line = strings.TrimSuffix(line, "]") + report.T(" | command]", " | 命令]").In(s.lang)
+	case len(c.sub) > 0 && strings.HasSuffix(c.use, "]..."): // serve [MODEL]...
+		line = strings.TrimSuffix(line, "]...") + report.T("... | command]", "... | 命令]").In(s.lang)
 	case len(c.sub) > 0 && c.run != nil:
 		line += " " + report.T("[command]", "[命令]").In(s.lang)
 	case len(c.sub) > 0:

@@ -2,23 +2,16 @@ package cmd
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/facts"
-	"github.com/ascendctl/ascendctl/internal/host"
-	"github.com/ascendctl/ascendctl/internal/hub"
 	"github.com/ascendctl/ascendctl/internal/install"
 	"github.com/ascendctl/ascendctl/internal/matrix"
 	"github.com/ascendctl/ascendctl/internal/plan"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
 )
-
-// planInstall names the plan in journals: a run that broke off is gone on with
-// by this name.
-const planInstall = "install-cann"
 
 type installOptions struct {
 	targetFlags
@@ -57,7 +50,7 @@ func (s *session) installCommand() command {
 func (o *installOptions) flags(f *flagSet) {
 	o.targetFlags.flags(f)
 	f.in = flagsWhat
-	f.text(&o.workload, "for", "", report.T("`WORKLOAD[@VERSION]` the host is to run: vllm-ascend, mindie, mindspore, torch, om", "主机要运行的负载 `WORKLOAD[@VERSION]`：vllm-ascend、mindie、mindspore、torch、om"))
+	f.text(&o.workload, "for", "", report.T("`WORKLOAD[@VERSION]` the host is to run: vllm-ascend, mindie, sglang, mindspore, torch, om", "主机要运行的负载 `WORKLOAD[@VERSION]`：vllm-ascend、mindie、sglang、mindspore、torch、om"))
 	f.text(&o.cann, "cann", "", report.T("CANN `VERSION` (default the newest that fits)", "CANN 版本 `VERSION`（默认为适用的最新版本）"))
 	f.text(&o.with, "with", "", report.T("Python sets in `LIST`: torch_npu, vllm-ascend, mindspore, cann (what atc needs)", "Python 软件包组 `LIST`：torch_npu、vllm-ascend、mindspore、cann（atc 所需）"))
 	f.text(&o.driver, "driver", "", report.T("HDK `VERSION` of driver and firmware (default kept where it fits)", "驱动与固件的 HDK 版本 `VERSION`（默认在适用时保留）"))
@@ -167,57 +160,6 @@ func (s *session) install(ctx context.Context, o installOptions) error {
 	}})
 }
 
-// ways are how this machine reaches what it downloads, for the plan: proxies and
-// indexes as they are configured, without secrets.
-func (s *session) ways(ctx context.Context, o installOptions, r *packing) (notes []report.Text, err error) {
-	n, err := r.fetch.Network(ctx)
-	if err != nil {
-		return nil, err
-	}
-	proxies := nonEmpty(n.HTTPSProxy, n.HTTPProxy, n.PipProxy)
-	if len(proxies) > 0 {
-		notes = append(notes, report.T("downloads go through the proxy %s, except for %s", "下载经由代理 %s，以下地址除外：%s", strings.Join(proxies, " "), first(strings.Join(n.NoProxy, " "), "-")))
-	}
-	if indexes := nonEmpty(append([]string{n.Index}, n.Extra...)...); o.with != "" && len(indexes) > 0 {
-		notes = append(notes, report.T("pip of this machine asks %s", "本机 pip 使用的索引：%s", strings.Join(indexes, " ")))
-	}
-	return notes, nil
-}
-
-// spread copies what the plans will want to all hosts at once: the plans
-// themselves run a few hosts at a time. A login that is not root cannot write
-// where packages of root lie; there the plan sends them.
-func (s *session) spread(ctx context.Context, o installOptions, all []*site, sets map[*site]*install.Set, seen map[*site]*facts.Facts) error {
-	if len(all) < 2 {
-		return nil
-	}
-	progress := newTasks(s.reporter())
-	s.onSites(ctx, o.targetFlags, all, func(ctx context.Context, k *site) error {
-		if id := seen[k].Identity; !o.user && (!id.Known() || id.Value.UID != 0) {
-			return nil
-		}
-		var files []install.Copying
-		for _, step := range sets[k].Plan.Steps {
-			for _, act := range step.Do {
-				if up, ok := act.(plan.Upload); ok {
-					if got, ok := up.Src.(*install.Got); ok {
-						files = append(files, install.Copying{Got: got, Path: up.Path, Mode: up.Mode})
-					}
-				}
-			}
-		}
-		return install.Copy(ctx, []host.Host{k.host}, files, install.CopyOptions{Progress: func(h, file string, done, size int64) {
-			progress.set(h+" "+file, report.Text{}, done, size)
-		}})[0].Err
-	})
-	for _, k := range all {
-		if k.err != nil {
-			return k.err
-		}
-	}
-	return nil
-}
-
 func (s *session) packing(o installOptions) (*packing, error) {
 	b, err := s.book()
 	if err != nil {
@@ -234,18 +176,6 @@ func (s *session) packing(o installOptions) (*packing, error) {
 	return r, nil
 }
 
-func (s *session) fetcher(from, index string) *install.Fetcher {
-	progress := s.reporter()
-	tasks := newTasks(progress)
-	return &install.Fetcher{
-		Cache: filepath.Join(s.app.cacheDir(), "packages"), From: from, Index: index, Env: s.app.Getenv, LookPath: s.app.LookPath,
-		Exec: func(ctx context.Context, t install.Tool) ([]byte, int, error) {
-			return s.app.Exec(ctx, hub.Command{Argv: t.Argv, Dir: t.Dir, Env: t.Env})
-		},
-		Progress: tasks.set, Log: s.log.Logger, Redact: s.secrets,
-	}
-}
-
 // draft looks at a host and makes the plan for it, without the files yet.
 func (s *session) draft(ctx context.Context, o installOptions, r *packing, k *site) (*facts.Facts, *install.Set, error) {
 	w := o.want(s, k)
@@ -253,7 +183,7 @@ func (s *session) draft(ctx context.Context, o installOptions, r *packing, k *si
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.with != "" {
+	if o.with != "" && !o.print { // what is printed runs on a machine with a network
 		look.Reach = r.data.Reach()
 	}
 	f := facts.Collect(ctx, k.host, look)
@@ -289,7 +219,7 @@ func (s *session) steps(ctx context.Context, o installOptions, r *packing, k *si
 			return nil, err
 		}
 	}
-	w.Unfinished = slices.ContainsFunc(open, func(e *plan.Entry) bool { return e.Name == planInstall && e.State == plan.Open })
+	w.Unfinished = slices.ContainsFunc(open, func(e *plan.Entry) bool { return e.Name == w.Name() && (e.State == plan.Open || e.State == plan.Stuck) })
 	return install.Steps(w, f, r.matrix, r.data)
 }
 
@@ -304,69 +234,8 @@ func (s *session) pip(o installOptions, k *site) install.Pip {
 	return p
 }
 
-// bring fetches what the plans need, once for all hosts, and makes the plans
-// again with the files at hand. A dry run brings nothing: its plan shows the
-// published digests.
-func (s *session) bring(ctx context.Context, o installOptions, r *packing, all []*site, sets map[*site]*install.Set, seen map[*site]*facts.Facts) error {
-	if o.dryRun && o.from == "" {
-		return nil
-	}
-	var packages []install.Package
-	for _, k := range all {
-		for _, p := range sets[k].Packages {
-			if k.err == nil && k.refuse == nil && len(sets[k].Missing) > 0 && !slices.ContainsFunc(packages, func(q install.Package) bool { return q.ID == p.ID }) {
-				packages = append(packages, p)
-			}
-		}
-	}
-	files, err := r.fetch.Files(ctx, packages)
-	if err != nil {
-		return err
-	}
-	for _, k := range all {
-		if k.err != nil || k.refuse != nil || o.uninstall != "" {
-			continue
-		}
-		var wheels []install.File
-		if wheels, k.err = s.wheels(ctx, o, r, sets[k], seen[k]); k.err != nil {
-			continue
-		}
-		var set *install.Set
-		if set, k.err = s.steps(ctx, o, r, k, seen[k], files, wheels); k.err == nil {
-			*sets[k], k.refuse = *set, set.Refused()
-		}
-	}
-	return nil
-}
-
-// wheels brings the Python set from where --from says; without it, or with an
-// index named, the host's own pip asks the index.
-func (s *session) wheels(ctx context.Context, o installOptions, r *packing, set *install.Set, f *facts.Facts) ([]install.File, error) {
-	if o.from == "" || o.index != "" || len(set.Pins) == 0 {
-		return nil, nil
-	}
-	got, err := r.fetch.Wheels(ctx, wheelsOf(set, f))
-	if err != nil {
-		return nil, err
-	}
-	var out []install.File
-	for _, g := range got {
-		out = append(out, g.File())
-	}
-	return out, nil
-}
-
-func wheelsOf(set *install.Set, f *facts.Facts) install.Wheels {
-	python := f.Python.Value.Version
-	if i := strings.LastIndex(python, "."); strings.Count(python, ".") == 2 {
-		python = python[:i]
-	}
-	return install.Wheels{Requirements: set.Pins, Python: python, Arch: f.Arch.Value, Glibc: f.Glibc.Value, Extra: set.Indexes}
-}
-
 // make turns a set of steps into a plan for the host that was looked at.
 func (s *session) make(ctx context.Context, k *site, set *install.Set) (err error) {
-	set.Plan.Name = first(set.Plan.Name, planInstall)
 	k.show.Row, k.show.Keep, k.show.Notes, k.show.Checks = set.Row, screen.KeptOf(set.Keep), set.Notes, set.Findings
 	if recorded(k.host) || k.refuse != nil {
 		k.show.Shown, err = plan.Draft(k.target.Name, set.Plan, s.planOptions(), func(step plan.Step) bool {
@@ -376,30 +245,4 @@ func (s *session) make(ctx context.Context, k *site, set *install.Set) (err erro
 	}
 	k.made, err = plan.Make(ctx, k.host, set.Plan, s.planOptions())
 	return err
-}
-
-func (s *session) printURLs(ctx context.Context, o installOptions, r *packing, all []*site, sets map[*site]*install.Set, seen map[*site]*facts.Facts) error {
-	d := screen.Downloads{}
-	var items []install.Item
-	var wheels []install.Wheels
-	for _, k := range all {
-		if k.err != nil && len(sets[k].Packages) == 0 {
-			return k.err
-		}
-		d.Host = strings.TrimPrefix(d.Host+","+k.target.Name, ",")
-		for _, p := range sets[k].Packages {
-			if it := install.ItemOf(p); !slices.ContainsFunc(items, func(q install.Item) bool { return q.ID == it.ID }) {
-				items = append(items, it)
-			}
-		}
-		if len(sets[k].Pins) > 0 {
-			wheels = append(wheels, wheelsOf(sets[k], seen[k]))
-		}
-	}
-	var err error
-	if d.Files, err = r.fetch.Print(ctx, items, wheels); err != nil {
-		return err
-	}
-	d.Envelope = s.envelope("downloads/v1")
-	return s.show(d)
 }

@@ -21,8 +21,8 @@ type preflightOptions struct {
 	nodes                                           int
 	ignore, reach, listen, peers                    []string
 	deep, online                                    bool
-	only                                            string // ids that start so; "" = all
-	pid                                             int    // whose environment is judged; 0: that of the login
+	only                                            []string // ids that start so; none = all
+	pid                                             int      // whose environment is judged; 0: that of the login
 }
 
 func (s *session) preflightCommand() command {

@@ -9,6 +9,7 @@ import (
 	"github.com/ascendctl/ascendctl/internal/check"
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
+	"github.com/ascendctl/ascendctl/internal/matrix"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
 )
@@ -58,7 +59,7 @@ func (s *session) preflight(ctx context.Context, o preflightOptions) error {
 		codes = append(codes, out.Exit)
 		d.Hosts = append(d.Hosts, out)
 	}
-	if o.only == "" {
+	if len(o.only) == 0 {
 		d.Fleet = check.Fleet(c, fleet, scene)
 	}
 	check.Demote(d.Fleet, o.ignore)
@@ -185,12 +186,14 @@ func peersOf(t host.Target, ts []host.Target, at map[string]*looked) (out []stri
 func (s *session) judge(o preflightOptions, c *check.Catalogue, l looked) screen.PreflightHost {
 	found := check.Host(c, l.facts, l.scene)
 	check.Demote(found, o.ignore)
-	found = slices.DeleteFunc(found, func(f report.Finding) bool { return !strings.HasPrefix(f.ID, o.only) })
+	found = slices.DeleteFunc(found, func(f report.Finding) bool {
+		return len(o.only) > 0 && !slices.ContainsFunc(o.only, func(id string) bool { return strings.HasPrefix(f.ID, id) })
+	})
 	out := screen.PreflightHost{Host: l.target.Name, Findings: found, Facts: l.facts, Groups: headings(c), TookMS: l.took.Round(time.Millisecond).Milliseconds()}
 	out.Overall, _ = check.Overall(found)
 	out.Exit = o.exit(found)
 	for i := range found {
-		found[i].Run = s.onHost(s.ours(found[i].Run), o, l.target)
+		found[i].Run = s.onHost(s.ours(found[i].Run), o, l.target, pythonSets(o, l.facts, found))
 		if out.Next == "" && found[i].Refuses() {
 			out.Next = found[i].Run
 		}
@@ -198,13 +201,44 @@ func (s *session) judge(o preflightOptions, c *check.Catalogue, l looked) screen
 	return out
 }
 
+// pythonSets is the flag that brings what a workload wants of Python, where that
+// is not there already: without it the suggested plan would leave a host that is
+// not ready.
+func pythonSets(o preflightOptions, f *facts.Facts, found []report.Finding) string {
+	engine, version, _ := strings.Cut(o.workload, "@")
+	set, dist := engine, engine
+	switch engine {
+	case "":
+		return ""
+	case "torch":
+		set, dist = "torch_npu", "torch"
+	case "vllm-ascend", "mindspore":
+	default:
+		set = ""
+	}
+	var sets []string
+	have, _ := matrix.Parse(matrix.PEP440, f.Packages.Value[dist])
+	want, _ := matrix.Parse(matrix.PEP440, version)
+	if set != "" && (!have.Known() || want.Known() && !have.Equal(want)) {
+		sets = append(sets, set)
+	}
+	deps := slices.ContainsFunc(found, func(f report.Finding) bool { return f.ID == "py.deps" && f.Status == report.Pass })
+	if len(sets) > 0 || !deps { // a fresh environment has nothing of what CANN needs
+		sets = append(sets, "cann")
+	}
+	if len(sets) == 0 {
+		return ""
+	}
+	return " --with " + strings.Join(sets, ",")
+}
+
 // onHost makes a line of ours speak of the machine that was looked at, and of
 // what it is to run, where the command takes them.
-func (s *session) onHost(line string, o preflightOptions, t host.Target) string {
+func (s *session) onHost(line string, o preflightOptions, t host.Target, with string) string {
 	if !strings.HasPrefix(line, Name+" ") {
 		return line
 	}
-	for _, more := range []string{o.at(t.Name), o.toRun()} {
+	for _, more := range []string{o.at(t.Name), o.toRun(), with} {
 		if more != "" && s.parses(line+more) == nil {
 			line += more
 		}

@@ -10,14 +10,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ascendctl/ascendctl/internal/book"
 	"github.com/ascendctl/ascendctl/internal/front"
-	"github.com/ascendctl/ascendctl/internal/infer"
 	"github.com/ascendctl/ascendctl/internal/metrics"
-	"github.com/ascendctl/ascendctl/internal/model"
 	"github.com/ascendctl/ascendctl/internal/recipe"
 	"github.com/ascendctl/ascendctl/internal/report"
 	"github.com/ascendctl/ascendctl/internal/screen"
@@ -27,11 +26,12 @@ import (
 
 type serveOptions struct {
 	recipe                         string
-	listen, name, backend, ortLib  string
+	listen, backend, ortLib        string
+	names                          []string
 	device, aclLib, lockDir        string
 	share, single                  bool
 	access, readyFile              string
-	threads, lanes                 int
+	threads, lanes, instances      int
 	maxBatch, queue, requests      int
 	maxBody                        sizeValue
 	drain, watchdog, watchdogFloor durationValue
@@ -44,15 +44,16 @@ type serveOptions struct {
 func (s *session) serveCommand() command {
 	o := serveOptions{maxBody: 64 << 20, drain: durationValue(30 * time.Second), watchdog: durationValue(30 * time.Second), watchdogFloor: durationValue(time.Second)}
 	return command{
-		use:   "serve [MODEL]",
+		use:   "serve [MODEL]...",
 		group: groupDaily,
-		short: report.T("Serve a model over HTTP", "通过 HTTP 提供模型推理服务"),
+		short: report.T("Serve models over HTTP", "通过 HTTP 提供模型推理服务"),
 		long: report.T("Answers the Open Inference Protocol v2 with JSON and binary tensors. An .om runs on NPUs, one process\nfor each device; an ONNX model runs on the CPU by ONNX Runtime.",
 			"以 Open Inference Protocol v2 应答，支持 JSON 与二进制 Tensor。.om 在 NPU 上运行，每个设备一个进程；\nONNX 模型由 ONNX Runtime 在 CPU 上运行。"),
 		examples: []example{
 			{report.T("on http://127.0.0.1:8000", "在 http://127.0.0.1:8000"), "ascendctl serve model.onnx"},
 			{report.T("for other machines too, under another name", "供其他机器访问，并指定模型名称"), "ascendctl serve model.onnx --listen 0.0.0.0:8000 --name resnet50"},
 			{report.T("a compiled model on two devices", "在 2 个设备上运行编译后的模型"), "ascendctl serve resnet50.om --device 0-1"},
+			{report.T("two models on one device, two instances of each", "在 1 个设备上运行 2 个模型，每个 2 个实例"), "ascendctl serve detect.om classify.om --device 0 --instances 2"},
 			{report.T("on a free port, for a script", "使用空闲端口，供脚本使用"), "ascendctl serve model.onnx --listen 127.0.0.1:0 --ready-file ready.json"},
 		},
 		exits: report.T("0 stopped cleanly, 1 the model or its runtime cannot be loaded or the port is busy, 64 usage",
@@ -62,14 +63,14 @@ func (s *session) serveCommand() command {
 		flags: o.flags,
 		sub:   []command{s.selfTestCommand()},
 		run: func(ctx context.Context, args []string) error {
-			file, err := applyRecipe(&o, args)
+			files, err := applyRecipe(&o, args)
 			if err != nil {
 				return err
 			}
 			if o.worker != "" {
-				return s.worker(ctx, o, file)
+				return s.worker(ctx, o, files)
 			}
-			return s.serve(ctx, o, file)
+			return s.serve(ctx, o, files)
 		},
 	}
 }
@@ -81,25 +82,27 @@ const (
 )
 
 // applyRecipe fills what no flag said from the recipe, and then from the
-// defaults, and gives the model file.
-func applyRecipe(o *serveOptions, args []string) (file string, err error) {
+// defaults, and gives the model files.
+func applyRecipe(o *serveOptions, files []string) (_ []string, err error) {
 	var r recipe.Recipe
 	if o.recipe != "" {
 		if r, err = findRecipe(o.recipe); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	file = r.Model
-	if len(args) > 0 {
-		file = args[0]
+	if len(files) == 0 && r.Model != "" {
+		files = []string{r.Model}
 	}
-	if file == "" {
-		return "", usage(report.T("serve needs a model or a recipe", "serve 需要模型文件或部署配方"), report.Text{},
+	if len(files) == 0 {
+		return nil, usage(report.T("serve needs a model or a recipe", "serve 需要模型文件或部署配方"), report.Text{},
 			report.T("give an .om or ONNX file, or --recipe", "给出 .om 或 ONNX 文件，或使用 --recipe"), Name+" serve --recipe cpu-demo")
 	}
-	o.listen, o.name = first(o.listen, r.Listen, defaultListen), first(o.name, r.Name)
-	o.backend, o.maxBatch = first(o.backend, r.Backend, "auto"), cmp.Or(o.maxBatch, r.MaxBatch, defaultMaxBatch)
-	return file, nil
+	if len(o.names) == 0 && len(files) == 1 && r.Name != "" {
+		o.names = []string{r.Name}
+	}
+	o.listen, o.backend = first(o.listen, r.Listen, defaultListen), first(o.backend, r.Backend, "auto")
+	o.maxBatch = cmp.Or(o.maxBatch, r.MaxBatch, defaultMaxBatch)
+	return files, nil
 }
 
 // findRecipe takes a path for a file and a word for a shipped recipe.
@@ -117,10 +120,11 @@ func findRecipe(name string) (recipe.Recipe, error) {
 func (o *serveOptions) flags(f *flagSet) {
 	f.text(&o.recipe, "recipe", "", report.T("`NAME` of a shipped recipe, or a file; flags rule over it", "内置部署配方名称 `NAME` 或文件；选项优先于配方"))
 	f.text(&o.listen, "listen", "", report.T("`ADDR` to answer on; any other than loopback is open without a token (default 127.0.0.1:8000)", "监听地址 `ADDR`；非回环地址对外开放且不需要令牌（默认 127.0.0.1:8000）"))
-	f.text(&o.name, "name", "", report.T("`NAME` of the model in addresses (default the file's name)", "模型在 URL 中的名称 `NAME`（默认取文件名）"))
+	f.texts(&o.names, "name", report.T("`NAME` of the model in addresses, once for each model (default the file's name)", "模型在 URL 中的名称 `NAME`，每个模型一次（默认取文件名）"))
 	f.text(&o.backend, "backend", "", report.T("`KIND` that runs the model: auto, cpu, npu (default auto)", "运行模型的后端 `KIND`：auto、cpu、npu（默认 auto）"))
 	f.text(&o.ortLib, "ort-lib", "", report.T("`FILE` of the ONNX Runtime library (default: searched, see version)", "ONNX Runtime 动态库 `FILE`（默认自动查找，见 version）"))
 	f.text(&o.device, "device", "", report.T("NPUs to run an .om on, `LIST`: 0, 0-3, 0,2, free (default all that are healthy)", "运行 .om 的 NPU `LIST`：0、0-3、0,2、free（默认取全部健康设备）"))
+	f.number(&o.instances, "instances", 1, report.T("`N` copies of each .om on a device, which run side by side", "每个 .om 在每个设备上的实例数 `N`，并行运行"))
 	f.text(&o.aclLib, "acl-lib", "", report.T("libascendcl, its folder or the home of CANN, `PATH`; the environment stays as it is (default: searched)", "libascendcl、其目录或 CANN 根目录 `PATH`；不改动环境变量（默认自动查找）"))
 	f.yes(&o.single, "single-process", "", report.T("no worker process: for boards with little memory", "不使用 worker 进程：适用于内存较小的板卡"))
 	f.yes(&o.share, "share-device", "", report.T("use devices that other services share, too", "与同样启用共享的其他服务共用设备"))
@@ -145,16 +149,16 @@ func (o *serveOptions) flags(f *flagSet) {
 }
 
 // serve takes the port first: a busy one is told before a large model loads.
-func (s *session) serve(ctx context.Context, o serveOptions, file string) (err error) {
+func (s *session) serve(ctx context.Context, o serveOptions, files []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	m, err := s.servable(o, file)
+	models, err := s.servables(o, files)
 	if err != nil {
 		return err
 	}
 	ln, err := front.Listen(o.listen, func(addr string) string {
-		return report.Line(Name, "serve", file, "--listen", addr)
+		return report.Line(slices.Concat([]string{Name, "serve"}, files, []string{"--listen", addr})...)
 	})
 	if err != nil {
 		return err
@@ -164,39 +168,30 @@ func (s *session) serve(ctx context.Context, o serveOptions, file string) (err e
 	if err != nil {
 		return err
 	}
-	o.name = first(o.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
-	name, registry := o.name, metrics.NewRegistry()
-	open := func(ctx context.Context) (infer.Backend, error) { return s.openBackend(ctx, o, file) }
-	if m.Kind == model.KindOM {
-		st, dir, unfit := s.stand(ctx, o, name+" on "+ln.Addr().String())
-		if unfit != nil {
-			return unfit
-		}
-		defer func() { err = errors.Join(err, st.close(dir)) }()
-		open = func(ctx context.Context) (infer.Backend, error) {
-			return s.openDevices(ctx, st, o, file, dir, registry)
-		}
+	registry := metrics.NewRegistry()
+	load, end, err := s.loaders(ctx, o, models, ln.Addr().String(), registry)
+	if err != nil {
+		return err
 	}
 	service, err := serve.New(serve.Config{
-		Models:  []serve.Model{{Name: name, Open: open}},
-		Version: s.app.Build.Version, MaxBatch: o.maxBatch, Lanes: o.lanes, Queue: o.queue,
+		Models: load, Version: s.app.Build.Version, MaxBatch: o.maxBatch, Lanes: o.lanes, Queue: o.queue,
 		Watchdog: time.Duration(o.watchdog), Seed: s.seed(), Metrics: registry, Log: s.log.Logger, Now: s.app.Now,
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, end())
 	}
 	server := front.New(front.Options{
 		Drain: time.Duration(o.drain), MaxBody: int64(o.maxBody), MaxRequests: o.requests,
 		Exempt: serve.HealthPaths(), Ready: service.Ready, Log: access, Metrics: registry, Now: s.app.Now,
 	})
-	return s.serveUntil(ctx, service, server, ln, func() error {
+	err = s.serveUntil(ctx, service, server, ln, func() error {
 		d := screen.Serve{
 			URL: "http://" + reachable(ln.Addr()), Listen: ln.Addr().String(), Open: !front.Loopback(ln.Addr().String()),
-			ReadyMS: s.app.Now().Sub(s.started).Milliseconds(), Models: screen.FromServe(service.Models(), map[string]string{name: file}),
+			ReadyMS: s.app.Now().Sub(s.started).Milliseconds(), Models: screen.FromServe(service.Models()),
 			AccessLog: accessName, Drain: time.Duration(o.drain).Seconds(),
 		}
 		for i := range d.Models {
-			d.Models[i].Compiled = screen.CompiledFor(m)
+			d.Models[i].File, d.Models[i].Compiled = models[i].file, screen.CompiledFor(models[i].Model)
 		}
 		d.Envelope = s.envelope("serve/v1")
 		if err := s.show(d); err != nil {
@@ -204,6 +199,7 @@ func (s *session) serve(ctx context.Context, o serveOptions, file string) (err e
 		}
 		return writeReady(o.readyFile, d)
 	})
+	return errors.Join(err, end())
 }
 
 // serveUntil answers from the first moment (live, not ready), says so when the
@@ -248,7 +244,7 @@ func (o serveOptions) check() error {
 	for _, n := range []struct {
 		flag       string
 		value, min int
-	}{{"max-batch", o.maxBatch, 1}, {"queue", o.queue, 1}, {"max-requests", o.requests, 1}, {"threads", o.threads, 0}, {"lanes", o.lanes, 0}} {
+	}{{"max-batch", o.maxBatch, 1}, {"queue", o.queue, 1}, {"max-requests", o.requests, 1}, {"threads", o.threads, 0}, {"lanes", o.lanes, 0}, {"instances", o.instances, 1}} {
 		if n.value < n.min {
 			return usage(report.T("--%s %d: not a value it takes", "--%s %d：取值无效", n.flag, n.value), report.Text{},
 				report.T("give a number from %d", "给出不小于 %d 的数", n.min), "ascendctl serve --help")

@@ -6,22 +6,16 @@ import (
 	secret "crypto/rand"
 	"errors"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
-	"time"
+	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/cann"
 	"github.com/ascendctl/ascendctl/internal/engine"
 	"github.com/ascendctl/ascendctl/internal/facts"
-	"github.com/ascendctl/ascendctl/internal/infer"
-	"github.com/ascendctl/ascendctl/internal/metrics"
 	"github.com/ascendctl/ascendctl/internal/report"
-	"github.com/ascendctl/ascendctl/internal/serve"
 )
 
 // stand is what a model on devices stands on: what was found on this host, the
@@ -30,6 +24,8 @@ type stand struct {
 	setup   cann.Setup // environment that the CANN of this host needs; empty: as it is
 	runtime string     // version of the component runtime, "" = not known
 	facts   *facts.Facts
+	all     facts.Fact[[]facts.Device] // as the runtime counts them
+	total   int                        // devices of the host, visible or not
 	devices []int
 	layout  engine.Layout
 	locks   *engine.Locks
@@ -55,13 +51,24 @@ func (s *session) survey(ctx context.Context, o serveOptions, what string) (*sta
 			st.setup, st.runtime = k.Setup, k.tree.Components["runtime"].Version
 		}
 	}
+	if st.facts != nil {
+		st.all = st.facts.Devices()
+		st.total = len(st.all.Value)
+	}
+	if list, set := environment(s.app.Environ)[visible]; set {
+		st.all.Value = within(visibleIDs(list), st.all.Value)
+	}
 	if err := st.choose(o, set); err != nil {
 		return nil, err
 	}
 	st.layout = engine.Shape(st.board(o))
-	if st.layout.Single && len(st.devices) > 1 {
-		return nil, usage(report.T("one process serves one device, %d were named", "单进程只使用一个设备，实际指定了 %d 个", len(st.devices)), st.layout.Why,
+	switch n := len(st.devices); {
+	case st.layout.Single && n > 1:
+		return nil, usage(report.T("one process serves one device, %d were named", "单进程只使用一个设备，实际指定了 %d 个", n), st.layout.Why,
 			report.T("name one with --device", "用 --device 指定一个"), "")
+	case st.layout.Single && o.instances > 1:
+		return nil, usage(report.T("one process runs one instance of a model, not %d", "单进程只运行一个实例，不能运行 %d 个", o.instances), st.layout.Why,
+			report.T("leave out --instances, and --single-process where it was given", "不使用 --instances；若指定了 --single-process，将其去掉"), "")
 	}
 	dirs := engine.LockDirs(os.Geteuid() == 0, s.app.Getenv("XDG_RUNTIME_DIR"))
 	if o.lockDir != "" {
@@ -72,11 +79,23 @@ func (s *session) survey(ctx context.Context, o serveOptions, what string) (*sta
 		return nil, err
 	}
 	for _, dead := range st.locks.Stale {
-		if dead.Mark != "" {
-			engine.Sweep(dead.Mark)
-		}
+		st.bury(dead.Mark, !o.share)
 	}
 	return st, nil
+}
+
+// bury ends what a front that was killed may have left. Where devices are shared
+// it may live in another container that has /tmp in common with us.
+func (st *stand) bury(mark string, alone bool) {
+	if len(mark) != len(st.mark) || strings.Trim(mark, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return // written by somebody else
+	}
+	engine.Sweep(mark)
+	if alone {
+		for _, dir := range runDirs(mark) {
+			_ = os.RemoveAll(dir) // not there, mostly
+		}
+	}
 }
 
 // choose takes the devices named, else all that are healthy, else the first.
@@ -85,9 +104,8 @@ func (st *stand) choose(o serveOptions, set facts.DeviceSet) (err error) {
 		st.devices = set.IDs
 		return nil
 	}
-	all := st.facts.Devices()
-	if o.device == "" && all.Known() {
-		for _, d := range all.Value {
+	if o.device == "" && st.all.Known() {
+		for _, d := range st.all.Value {
 			if d.Logic != nil && d.Health == "OK" {
 				st.devices = append(st.devices, *d.Logic)
 			}
@@ -95,7 +113,7 @@ func (st *stand) choose(o serveOptions, set facts.DeviceSet) (err error) {
 		slices.Sort(st.devices)
 	}
 	if len(st.devices) == 0 {
-		st.devices, err = set.Pick(all, 0)
+		st.devices, err = set.Pick(st.all, 0)
 	}
 	return err
 }
@@ -111,12 +129,46 @@ func (st *stand) board(o serveOptions) engine.Board {
 	return b
 }
 
-// device is what is known of a logic id; nil for nothing.
-func (st *stand) device(id int) *facts.Device {
-	if st.facts == nil {
-		return nil
+// visible is the list of devices that the runtime keeps to.
+const visible = "ASCEND_RT_VISIBLE_DEVICES"
+
+// visibleIDs reads the list as the runtime does: up to the first thing that is
+// no number or follows one without a comma; a list that does not rise is refused
+// as a whole (facts/acl.md 5.2).
+func visibleIDs(list string) (ids []int) {
+	for more := true; more; {
+		var part string
+		part, list, more = strings.Cut(list, ",")
+		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
+		id, err := strconv.Atoi(digits)
+		if err != nil {
+			return ids
+		}
+		if n := len(ids); n > 0 && id <= ids[n-1] {
+			return nil
+		}
+		ids, more = append(ids, id), more && digits == part
 	}
-	all := st.facts.Devices().Value
+	return ids
+}
+
+// within numbers devices by their places in a list of visible ones.
+func within(list []int, all []facts.Device) (out []facts.Device) {
+	for place, id := range list {
+		d := facts.Device{Phy: &id}
+		if i := slices.IndexFunc(all, func(d facts.Device) bool { return d.Logic != nil && *d.Logic == id }); i >= 0 {
+			d = all[i]
+		}
+		d.Logic = &place
+		out = append(out, d)
+	}
+	return out
+}
+
+// device is what is known of a device, by the number the runtime gives it; nil
+// for nothing.
+func (st *stand) device(id int) *facts.Device {
+	all := st.all.Value
 	if i := slices.IndexFunc(all, func(d facts.Device) bool { return d.Logic != nil && *d.Logic == id }); i >= 0 {
 		return &all[i]
 	}
@@ -137,7 +189,8 @@ func (st *stand) physical() (out []int) {
 
 // places binds each worker to CPUs near its device, where it is sure which they
 // are: the chips on the bus and those npu-smi lists are the same number.
-func (st *stand) places() map[int][]int {
+// allowed are the CPUs there are for us.
+func (st *stand) places(allowed []int) map[int][]int {
 	if st.facts == nil {
 		return nil
 	}
@@ -148,7 +201,7 @@ func (st *stand) places() map[int][]int {
 		}
 	}
 	slices.SortFunc(chips, func(a, b facts.PCI) int { return cmp.Compare(a.Address, b.Address) })
-	if len(chips) != len(st.facts.Devices().Value) {
+	if len(chips) != st.total {
 		return nil
 	}
 	var nodes []engine.Node
@@ -161,147 +214,27 @@ func (st *stand) places() map[int][]int {
 			seats = append(seats, engine.Seat{Device: id, Node: chips[*d.Phy].NUMA})
 		}
 	}
-	out, err := engine.Place(nodes, seats, nil)
+	out, err := engine.Place(nodes, seats, allowed)
 	if err != nil {
 		return nil // a list that cannot be read binds nobody
 	}
 	return out
 }
 
-// openDevices starts a worker for each device, or loads the model here where one
-// process is to do it all.
-func (s *session) openDevices(ctx context.Context, st *stand, o serveOptions, file, dir string, registry *metrics.Registry) (infer.Backend, error) {
-	if st.layout.Single {
-		o.device = strconv.Itoa(st.devices[0])
-		b, err := s.openDevice(ctx, o, file)
-		if err != nil {
-			return nil, err
-		}
-		return b, nil
-	}
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	crew := &crew{dirs: map[string]string{}, served: map[string]bool{}, said: map[string]string{}, meter: engine.Meter(registry)}
-	deps := engine.Deps{Log: s.log.Logger, Mark: st.mark, Rand: rand.Float64, Event: crew.event, Explain: crew.explain}
-	places := st.places()
-	var workers []serve.Worker
-	for _, id := range st.devices {
-		one, err := s.workerSpec(st, o, file, dir, id, places[id])
-		if err != nil {
-			return nil, err
-		}
-		crew.dirs[one.Spec.Name] = filepath.Join(dir, one.Spec.Name)
-		one.Spec.Probe = engine.ProbeWith(s.probeSpec(one.Spec), deps)
-		workers = append(workers, one)
-	}
-	w, err := serve.OpenWorkers(ctx, serve.WorkersConfig{Model: o.name, Workers: workers, Deps: deps,
-		Floor: time.Duration(o.watchdogFloor), Limit: time.Duration(o.watchdog)})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+// runDirs are the places for the private folder of a front, by its mark. The
+// addresses of sockets in it are short by law, so /tmp is the second.
+func runDirs(mark string) []string {
+	return []string{filepath.Join(os.TempDir(), "ascendctl-"+mark), "/tmp/ascendctl-" + mark}
 }
 
-// workerSpec is the process of one device.
-func (s *session) workerSpec(st *stand, o serveOptions, file, dir string, id int, cpus []int) (serve.Worker, error) {
-	name := "npu" + strconv.Itoa(id)
-	own := filepath.Join(dir, name)
-	if err := os.Mkdir(own, 0o700); err != nil {
-		return serve.Worker{}, err
+// runDir makes a folder for the sockets of the workers.
+func runDir(mark string) (string, error) {
+	dirs := runDirs(mark)
+	dir := dirs[0]
+	if len(dir) > 80 {
+		dir = dirs[1]
 	}
-	args := []string{"serve", file, "--worker", own, "--device", strconv.Itoa(id), "--name", o.name,
-		"--watchdog", time.Duration(o.watchdog).String(), "--log-level", "warn"}
-	if o.aclLib != "" {
-		args = append(args, "--acl-lib", o.aclLib)
-	}
-	if v := first(o.runtime, st.runtime); v != "" {
-		args = append(args, "--runtime-version", v)
-	}
-	spec := engine.Worker(engine.WorkerOptions{Exe: s.app.Self, Args: args, Name: name, Devices: []int{id},
-		Setup: st.setup, Base: environment(s.app.Environ), CPUs: cpus})
-	spec.Milestones = []engine.Milestone{
-		{ID: "ready", Ready: true, Pattern: "^" + workerReady + "(.*)", Title: report.T("the worker is ready", "worker 就绪")},
-		// How Go begins to say what killed it, before hundreds of lines more.
-		{ID: crashed, Pattern: "^((?:SIG[A-Z]+|panic|fatal error): .*)", Title: report.T("the worker crashed", "worker 崩溃")},
-	}
-	dial := func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(own, workerSocket))
-	}
-	return serve.Worker{Device: id, Spec: spec, Dial: dial}, nil
-}
-
-// probeSpec is a process that only asks the device.
-func (s *session) probeSpec(w engine.Spec) engine.Spec {
-	w.Name += "-probe"
-	w.Argv = append(slices.Clone(w.Argv), "--probe")
-	w.Milestones = nil
-	return w
-}
-
-// crew knows why workers ended.
-type crew struct {
-	dirs  map[string]string // of each worker
-	meter func(engine.Event)
-
-	mu     sync.Mutex
-	served map[string]bool   // was ready once
-	said   map[string]string // its last words
-}
-
-const crashed = "crashed"
-
-func (c *crew) event(e engine.Event) {
-	c.meter(e)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e.To == engine.Ready {
-		c.served[e.Name] = true
-	}
-	if e.Milestone != nil && e.Milestone.ID == crashed {
-		c.said[e.Name] = e.Detail
-	}
-}
-
-// explain reads what the worker left. What hinders the first start is final; a
-// device that has served comes back.
-func (c *crew) explain(crash engine.Crash) engine.Explanation {
-	c.mu.Lock()
-	served, said := c.served[crash.Name], c.said[crash.Name]
-	c.mu.Unlock()
-	if n := len(crash.Tail); said == "" && n > 0 {
-		said = crash.Tail[n-1]
-	}
-	f, told := takeFailure(c.dirs[crash.Name])
-	x := engine.Explanation{Action: engine.RestartProcess}
-	if told {
-		x.Problem = f.problem()
-		if f.Action != "" {
-			x.Action = engine.Action(f.Action)
-		}
-	} else if !served {
-		x.Problem = &report.Problem{
-			What: report.T("the worker of device %d ended while it started", "设备 %d 的 worker 在启动过程中退出", crash.Devices[0]),
-			Why:  report.T("%s; it said: %s", "%s；其输出：%s", crash.Exit, first(said, "-")),
-			Do:   report.T("look at the host", "检查主机"), Run: Name + " preflight", Exit: report.ExitFailed,
-		}
-	}
-	if !served {
-		x.Action = engine.FixHost
-	}
-	return x
-}
-
-// runDir is a private folder for the sockets of the workers. Their addresses are
-// short by law, so it lies in /tmp where the usual place is too deep.
-func runDir() (string, error) {
-	dir, err := os.MkdirTemp("", "ascendctl-")
-	if err == nil && len(dir) > 80 {
-		_ = os.Remove(dir)
-		dir, err = os.MkdirTemp("/tmp", "ascendctl-")
-	}
-	return dir, err
+	return dir, os.Mkdir(dir, 0o700)
 }
 
 // reborn starts this process anew where the environment that CANN needs is not
@@ -321,7 +254,7 @@ func (s *session) stand(ctx context.Context, o serveOptions, what string) (*stan
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := runDir()
+	dir, err := runDir(st.mark)
 	if err == nil && st.layout.Single {
 		err = s.reborn(st)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ascendctl/ascendctl/internal/book"
@@ -75,15 +76,18 @@ func (s *session) selfTest(ctx context.Context, o serveOptions, file, save strin
 	defer func() { err = errors.Join(err, st.close(dir)) }()
 	d, err := s.observe(ctx, o, rows, dir, file)
 	if err != nil {
+		d.Stopped = withoutFolders(err.Error())
+	}
+	if save != "" { // most of all where it failed
+		if unsaved := saveDocument("--save", save, *d); unsaved != nil {
+			return errors.Join(err, unsaved)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.show(*d); err != nil {
 		return err
-	}
-	if save != "" {
-		if err := saveDocument("--save", save, *d); err != nil {
-			return err
-		}
 	}
 	if d.Differs() > 0 {
 		return verdict(report.ExitNo)
@@ -91,30 +95,43 @@ func (s *session) selfTest(ctx context.Context, o serveOptions, file, save strin
 	return nil
 }
 
-// observe opens the library, asks it, and holds the answers against the rows.
+// observe opens the library, asks it, and holds the answers against the rows. The
+// document tells as far as that went.
 func (s *session) observe(ctx context.Context, o serveOptions, rows []assumption, dir, file string) (*screen.SelfTest, error) {
+	d := &screen.SelfTest{Envelope: s.envelope("self-test/v1")}
 	lib, npu, err := s.takeDevice(o)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	seen, err := infer.SelfTest(ctx, lib, npu, dir, file)
-	d := &screen.SelfTest{Layout: lib.Layout, Version: lib.Version, Lacks: lib.Lacks, Simulated: lib.Simulated, SoC: npu.SoC, Direct: npu.Direct()}
+	d.Layout, d.Version, d.Lacks, d.Simulated, d.SoC, d.Direct = lib.Layout, lib.Version, lib.Lacks, lib.Simulated, npu.SoC, npu.Direct()
 	for _, f := range lib.Files {
 		d.Libraries = append(d.Libraries, filepath.Base(f))
-	}
-	if err = closeDevice(err, npu, lib); err != nil {
-		return nil, aclProblem(report.T("the device failed under the test", "设备在核对过程中失败"), err)
 	}
 	for _, w := range seen {
 		i := slices.IndexFunc(rows, func(a assumption) bool { return a.ID == w.ID })
 		if i < 0 {
-			return nil, &report.Problem{What: report.T("self-test.yaml says nothing of %s", "self-test.yaml 未说明 %s", w.ID), Exit: report.ExitFailed}
+			return d, &report.Problem{What: report.T("self-test.yaml says nothing of %s", "self-test.yaml 未说明 %s", w.ID), Exit: report.ExitFailed}
 		}
 		a := rows[i]
-		d.Items = append(d.Items, screen.SelfItem{ID: a.ID, Title: a.Title, Expect: a.Expect, Got: w.Got, Holds: slices.Contains(a.Expect, w.Got), Source: a.Source})
+		d.Items = append(d.Items, screen.SelfItem{ID: a.ID, Title: a.Title, Expect: a.Expect, Got: withoutFolders(w.Got), Holds: slices.Contains(a.Expect, w.Got), Source: a.Source})
 	}
-	d.Envelope = s.envelope("self-test/v1")
+	if err = closeDevice(err, npu, lib); err != nil {
+		return d, aclProblem(report.T("the device failed under the test", "设备在核对过程中失败"), err)
+	}
 	return d, nil
+}
+
+// withoutFolders leaves of every path its last name: the others tell whose
+// machine it was.
+func withoutFolders(text string) string {
+	words := strings.Split(text, " ")
+	for i, w := range words {
+		if at := strings.LastIndexByte(w, '/'); at >= 0 {
+			words[i] = w[at+1:]
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // saveDocument writes a document as JSON where a flag says.

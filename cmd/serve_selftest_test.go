@@ -53,3 +53,39 @@ func TestSelfTestHoldsOnTheDouble(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestSelfTestReportsWhatItSawBeforeTheEnd: a host on which it fails is the one
+// whose report is wanted. No folder is in it, whatever the failure says.
+func TestSelfTestReportsWhatItSawBeforeTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		config, stopped string
+		least           int
+	}{
+		"in the midst": {`{"faults":[{"call":"aclrtMallocHost","at":2,"code":207001}]}`, "the device failed under the test", 8},
+		"at once":      {`{"driver":0}`, "ACL does not start", 0},
+		"a library":    {"", "cannot be used as ACL library", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, fakeacl.Options{}, c.config)
+			save, lib := filepath.Join(s.dir, "report.json"), s.double.Dir
+			if c.config == "" {
+				lib = compiled("int x;")(t, s.dir)
+			}
+			out, code := s.refused("serve", "self-test", "--acl-lib", lib, "--lock-dir", s.dir, "--save", save, "-o", "json")
+			text, err := os.ReadFile(save)
+			if err != nil || code != 1 {
+				t.Fatalf("%d %v\n%s", code, err, out)
+			}
+			var d struct {
+				Stopped string
+				Items   []struct{ Holds bool }
+			}
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(d.Stopped, c.stopped) || len(d.Items) < c.least || strings.Contains(string(text), "/tmp") {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}

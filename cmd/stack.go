@@ -53,7 +53,7 @@ func systemOf(o facts.OS) string {
 	if strings.Contains(o.Name, "SP") {
 		return strings.NewReplacer("(", "", ")", "").Replace(o.Name)
 	}
-	return strings.TrimSpace(cmp.Or(o.ID, o.Name) + " " + o.Version)
+	return strings.TrimSpace(cmp.Or(o.ID, o.Name) + " " + o.Release())
 }
 
 // chipOf is the SoC where npu-smi names it, else the generation the bus gives.

@@ -36,8 +36,12 @@ const (
 const (
 	CodeRepeatInit     = 100002
 	CodeRepeatFinalize = 100037
+	codeNoContext      = 107002
 	CodeStreamTimeout  = 507046
 	CodeEventTimeout   = 507047
+	// CodeNoExecutor comes from aclInit of 2026-08 where the library of the chip
+	// is missing: a number of the graph engine that ACL hands on (run).
+	CodeNoExecutor = 0x50100001
 )
 
 // Meaning is what is known of a code.
@@ -76,8 +80,10 @@ func (e *Error) Error() string {
 	case e.Code != 0:
 		s += strconv.Itoa(e.Code)
 	}
-	if first, _, _ := strings.Cut(e.Detail, "\n"); first != "" {
-		s = strings.TrimSuffix(s, ": ") + ": " + first
+	for line := range strings.Lines(e.Detail) {
+		if line = stamp().ReplaceAllString(strings.TrimSpace(line), ""); line != "" && !headings().MatchString(line) {
+			return strings.TrimSuffix(s, ": ") + ": " + line
+		}
 	}
 	return s
 }
@@ -114,7 +120,7 @@ func refuse(call string, a Action, err error, format string, args ...any) *Error
 // failure gives a code its meaning. Some codes stand for everything that went
 // wrong below; then the text decides.
 func failure(call string, code int, text string, explain Explain) *Error {
-	e := &Error{Call: call, Code: code, Detail: newest(text)}
+	e := &Error{Call: call, Code: code, Detail: newest(code, text)}
 	if explain == nil {
 		explain = func(string) (Meaning, bool) { return Meaning{}, false }
 	}
@@ -150,7 +156,9 @@ func byRange(code int) Action {
 
 // collects is true for codes that hide their cause (source: ACL maps what the
 // parts below answer outside their ranges to these).
-func collects(code int) bool { return code >= 500000 && code <= 500004 }
+func collects(code int) bool {
+	return code >= 500000 && code <= 500004 || code == CodeNoExecutor
+}
 
 // pattern compiles when first used: start-up pays for nothing it does not need.
 func pattern(re string) func() *regexp.Regexp {
@@ -160,6 +168,8 @@ func pattern(re string) func() *regexp.Regexp {
 var (
 	textCode    = pattern(`\b[EW][0-9A-Z]\d{4}\b`)
 	runtimeCode = pattern(`\b507\d{3}\b|\b0x7[BbCc][0-9A-Fa-f]{3}\b`)
+	stamp       = pattern(`^(?:[EW][0-9A-Z]\d{4})?\[PID: \d+\] [\d.:-]+ +|\[FUNC:[^\]]*\]\[FILE:[^\]]*\]\[LINE:\d+\]`) // which process, when and where in it
+	headings    = pattern(`^TraceBack|^[EW][0-9A-Z]\d{4}: (?i:inner|internal) (?i:error)!$`)
 	folders     = pattern(`(?:/[\w.+@-]+)+/`)
 )
 
@@ -187,7 +197,7 @@ func isInner(code string) bool {
 // and where the thread has no context, or no chip is known, the question itself
 // fails and says so first, advice included (source: hicann/runtime v8.5.0 to
 // 2026-08, run).
-func newest(text string) string {
+func newest(code int, text string) string {
 	var lines []string
 	dropped := false // the head before this line was the question's own
 	for line := range strings.Lines(strings.ToValidUTF8(text, "?")) {
@@ -196,7 +206,9 @@ func newest(text string) string {
 			break
 		}
 		lower := strings.ToLower(strings.TrimSpace(line))
-		if strings.Contains(line, "rtGetDevMsg") || strings.Contains(lower, "get device msg") {
+		own := strings.Contains(line, "rtGetDevMsg") || strings.Contains(lower, "get device msg") ||
+			code != codeNoContext && strings.Contains(line, "No valid context is bound")
+		if own {
 			dropped = true
 			continue
 		}

@@ -40,6 +40,7 @@ func TestMeaningComesFromTheCodeOrItsText(t *testing.T) {
 		{"collected, no text", 500002, "", ReloadContext, ""},
 		{"collected, text code", 500002, "[PID: 1] t Invalid_Argument(E10001): Value Ascend910", Reject, "E10001"},
 		{"collected, text code up to 8.3", 500002, "E10001: [PID: 1] t Value", Reject, "E10001"},
+		{"the executor's own", CodeNoExecutor, "[PID: 1] t Invalid_Argument(E10001): y", Reject, "E10001"},
 		{"collected, inner error alone", 500002, "EZ9999: Inner Error!\nEZ9999[PID: 1] t (EZ9999):  words", ReloadContext, ""},
 		{"collected, inner error first", 500001, "EZ9999: Inner Error!\n(E10001): y", Reject, "E10001"},
 		{"collected, number wins", 500002, "(E10001): a\n   TraceBack\n  error code is 507015", ReloadContext, "507015"},
@@ -60,6 +61,7 @@ func TestMeaningComesFromTheCodeOrItsText(t *testing.T) {
 }
 
 func TestNewestBlockWithoutItsOwnLines(t *testing.T) {
+	const unbound = "[PID: 9] t Invalid_Argument_API_Call_Sequence(EE1018): Context validation failed. Reason: No valid context is bound to the current thread.\n"
 	own := "[PID: 9] t Invalid_Argument(EE1018): rtGetDevMsg execution failed, the context is a null pointer\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
@@ -70,10 +72,30 @@ func TestNewestBlockWithoutItsOwnLines(t *testing.T) {
 		{"of its own, with its advice", own + "        Solution: 1. Check the input\n        Possible Cause: none\n        TraceBack\n        init SoC version failed\n        chipType=0 does not support get device msg feature.", "        TraceBack\n        init SoC version failed"},
 		{"advice of a failure stays", "(EE1003): new\n        Solution: 1. Check the input", "(EE1003): new\n        Solution: 1. Check the input"},
 		{"only its own", own, ""},
+		{"of its own, 2026-08", unbound + "        Solution: Correct the call\n(EE1003): new", "(EE1003): new"},
 		{"broken letters", "a\xffb", "a?b"},
 	} {
-		if got := newest(c.text); got != c.want {
+		if got := newest(507033, c.text); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestErrorSaysTheFirstLineThatSays keeps the want of a context where that is the
+// failure, and passes over headings.
+func TestErrorSaysTheFirstLineThatSays(t *testing.T) {
+	for _, c := range []struct {
+		code       int
+		text, want string
+	}{
+		{107002, "t (EE1018): Context validation failed. Reason: No valid context is bound", "x: RT_CONTEXT_NULL (107002): t (EE1018): Context validation failed. Reason: No valid context is bound"},
+		{507033, "t (EE1018): Context validation failed. Reason: No valid context is bound\nTraceBack (most recent call last):\n   open device failed", "x: 507033: open device failed"},
+		{507033, "TraceBack (most recent call last):", "x: 507033"},
+		{500000, "[PID: 29627] 2026-11-30-15:03:43.634.575 Invalid_Argument(EL0003): The argument is invalid.\nTraceBack (most recent call last):", "x: 500000: Invalid_Argument(EL0003): The argument is invalid."},
+		{145013, "E19999: Internal error!\nE19999[PID: 4543] 2026-11-30-14:44:02.756.239 (E19999):  no such gear[FUNC:IsX][FILE:ge_executor.cc][LINE:157]", "x: 145013: (E19999):  no such gear"},
+	} {
+		if got := failure("x", c.code, c.text, known).Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }
@@ -82,7 +104,7 @@ func FuzzNewest(f *testing.F) {
 	f.Add("[PID: 9] t X(EE1003): a\n\nold")
 	f.Add("\xff\xfe\n/a/b/c\n0x7BC80 507015 EZ9999")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := newest(text)
+		got := newest(507033, text)
 		if strings.Contains(got, "\n\n") || strings.Contains(got, "rtGetDevMsg") {
 			t.Errorf("%q -> %q", text, got)
 		}
@@ -109,6 +131,7 @@ func TestLoaderTextsAreExplained(t *testing.T) {
 	for _, c := range []struct{ detail, what, run string }{
 		{asked + ": cannot open shared object file: No such file or directory", "CANN is not installed", ""},
 		{"libascendcl.so: cannot open shared object file: No such file or directory", "CANN is not installed", ""},
+		{"libacl_mdl.so: cannot open shared object file: No such file or directory", "libraries beside it", ""},
 		{"libascend_hal.so: cannot open shared object file: No such file or directory", "NPU driver", ""},
 		{"libc_sec.so: cannot open shared object file: No such file or directory", "libraries beside it", "source /opt/cann/set_env.sh"},
 		{"libgert.so: undefined symbol: _ZN2ge5GraphE", "two CANN releases", ""},
@@ -127,6 +150,14 @@ func TestLoaderTextsAreExplained(t *testing.T) {
 	}
 }
 
+// TestHalfOfCANNIsNamed is an installation without its part for models.
+func TestHalfOfCANNIsNamed(t *testing.T) {
+	const asked = "/opt/cann/lib64/libacl_mdl.so"
+	if p := unusable(asked, &dl.Error{Path: asked, Detail: asked + ": cannot open shared object file: No such file or directory"}); !strings.Contains(p.What.En, "not its library for models") {
+		t.Errorf("got %s", p)
+	}
+}
+
 func TestSearchTakesOnePlaceWhole(t *testing.T) {
 	env := map[string]string{"ASCEND_HOME_PATH": "/env", "HOME": "/home/u", "ASCEND_TOOLKIT_HOME": "relative"}
 	for _, c := range []struct {
@@ -142,6 +173,7 @@ func TestSearchTakesOnePlaceWhole(t *testing.T) {
 		{"an explicit file", "/x/libascendcl.so.1", nil, [][]string{{"/x/libascendcl.so.1"}}},
 		{"an explicit half", "/x/libacl_mdl.so", nil, [][]string{{"/x/libacl_rt.so", "/x/libacl_mdl.so"}}},
 		{"an explicit home", "/x", []string{"/x/lib64/libascendcl.so", "/env/lib64/libascendcl.so"}, [][]string{{"/x/lib64/libascendcl.so"}}},
+		{"an explicit folder with half a pair", "/x", []string{"/x/lib64/libacl_rt.so"}, [][]string{{"/x/lib64/libacl_rt.so", "/x/lib64/libacl_mdl.so"}}},
 		{"an explicit folder without", "/x", []string{"/env/lib64/libascendcl.so"}, [][]string{{"/x/libascendcl.so"}}},
 	} {
 		f := Search(Searcher{Explicit: c.explicit, Getenv: func(k string) string { return env[k] }, Exists: func(p string) bool { return slices.Contains(c.there, p) }})

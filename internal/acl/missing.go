@@ -55,6 +55,9 @@ func unusable(asked string, err *dl.Error) *report.Problem {
 	case !gone:
 		p.What = report.T("the ACL library cannot be opened", "无法打开 ACL 库")
 		p.Do = report.T("check the CANN installation", "检查 CANN 安装")
+	case name == mdlName && name == filepath.Base(asked):
+		p.What = report.T("CANN is found, but not its library for models", "已找到 CANN，但缺少其模型库")
+		p.Do = report.T("install the toolkit or the runtime package of CANN whole", "完整安装 CANN 的 toolkit 或运行时包")
 	case name == filepath.Base(asked):
 		p.What = report.T("CANN is not installed here, or not where ascendctl looks", "未安装 CANN，或不在 ascendctl 查找的位置")
 		p.Do = report.T("install CANN, or set ASCEND_HOME_PATH", "安装 CANN，或设置 ASCEND_HOME_PATH")

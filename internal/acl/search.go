@@ -91,6 +91,12 @@ func (s Searcher) explicit() Found {
 				return f
 			}
 		}
+		for _, d := range []string{s.Explicit, filepath.Join(s.Explicit, "lib64")} {
+			if rt := filepath.Join(d, rtName); s.Exists(rt) { // half of it is there: the loader names the other half
+				f.Layouts = [][]string{{rt, filepath.Join(d, mdlName)}}
+				return f
+			}
+		}
 		f.Layouts = [][]string{{filepath.Join(s.Explicit, wholeName)}}
 	}
 	return f

@@ -201,7 +201,7 @@ func cannLinks(l *look) verdict {
 		return v
 	}
 	for _, link := range l.CANN.Value.Links {
-		if link.Real == "" && !link.Folder {
+		if link.Real == "" { // a folder of links counts by what it holds
 			return fail(link.Path, report.T("leads nowhere: %s", "指向不存在的位置：%s", orNone(link.Target)), report.T("a tree", "目录树"))
 		}
 	}

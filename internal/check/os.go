@@ -67,9 +67,9 @@ func osRelease(l *look) verdict {
 		return v
 	}
 	os, listed := l.OS.Value, l.lists("listed")
-	seen := strings.TrimSpace(os.ID + " " + os.Version)
+	seen := strings.TrimSpace(os.ID + " " + os.Release())
 	for _, p := range listed[os.ID] {
-		if ok, err := path.Match(p, os.Version); ok && err == nil {
+		if ok, err := path.Match(p, os.Release()); ok && err == nil {
 			return pass(l.OS.Source, raw(seen))
 		}
 	}
@@ -305,6 +305,8 @@ func osHostname(l *look) verdict {
 	h := l.Hostname.Value
 	seen := report.T("%s resolves to %s", "%s 解析为 %s", h.Name, orNone(strings.Join(h.Resolves, " ")))
 	switch {
+	case h.Resolves == nil:
+		return unknown(l.Hostname.Source, report.T("%s, its address was not asked", "%s，未查询其地址", h.Name))
 	case len(h.Resolves) == 0:
 		return fail(l.Hostname.Source, report.T("%s does not resolve", "%s 无法解析", h.Name), report.T("an address of this host", "本机地址"))
 	case l.job.multiNode() && slices.Contains(h.Resolves, l.word("stand_in")):

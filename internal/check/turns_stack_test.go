@@ -1,6 +1,9 @@
 package check
 
 import (
+	"path"
+	"strings"
+
 	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
 	"github.com/ascendctl/ascendctl/internal/report"
@@ -82,6 +85,13 @@ var stackTurns = []turn{
 		w.lose("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
 	}, to: report.Fail},
 	{id: "cann.links", base: a2u, do: func(w *world) { w.Links["/usr/local/Ascend/cann"] = "/usr/local/Ascend/cann-0.0.0" }, to: report.Fail},
+	{id: "cann.links", base: a2, do: func(w *world) {
+		for name := range w.Links {
+			if strings.Contains(name, "/ascend-toolkit/latest/") {
+				w.Links[name] = "../0.0.0/" + path.Base(name)
+			}
+		}
+	}, to: report.Fail},
 	{id: "cann.links", base: a2, do: func(w *world) { w.Links["/usr/local/Ascend/ascend-toolkit/latest/atc"] = "../8.0.RC2/atc" }, to: report.Warn},
 	{id: "cann.perms", base: a2u, do: func(w *world) { w.rootOnly() }, to: report.Fail},
 	{id: "cann.perms", base: a2, do: func(w *world) { w.rootOnly() }, to: report.Warn},

@@ -26,6 +26,10 @@ var machineTurns = []turn{
 	{id: "os.arch", base: a2, do: func(w *world) { w.Facts.Arch = "riscv64"; w.says("uname -m", "riscv64\n") }, to: report.Fail},
 	{id: "os.release", base: a2, do: func(w *world) { w.replace("/etc/os-release", `VERSION_ID="22.03"`, `VERSION_ID="19.09"`) }, to: report.Warn},
 	{id: "os.release", base: a2, do: func(w *world) { w.file("/etc/os-release", "ID=arch\n") }, to: report.Fail},
+	{id: "os.release", base: a2, ready: func(w *world) {
+		w.file("/etc/os-release", "ID=centos\nVERSION_ID=7\n")
+		w.file("/etc/centos-release", "CentOS Linux release 7.6.1810 (Core)\n")
+	}, do: func(w *world) { w.lose("/etc/centos-release") }, to: report.Warn},
 	{id: "os.kernel", base: a2, do: func(w *world) { w.Facts.Kernel = "4.19.90"; w.says("uname -r", "4.19.90\n") }, to: report.Warn},
 	{id: "os.kernel", base: a2, do: func(w *world) { w.Facts.Kernel = "2.6.32"; w.says("uname -r", "2.6.32\n") }, to: report.Fail},
 	{id: "os.glibc", base: a2, do: func(w *world) { w.Facts.Glibc = "2.17"; w.says("getconf GNU_LIBC_VERSION", "glibc 2.17\n") }, to: report.Warn},
@@ -80,7 +84,7 @@ var machineTurns = []turn{
 	{id: "os.cpuset", base: a2, do: func(w *world) { w.replace("/proc/self/status", "0-191", "180-191") }, to: report.Fail},
 	{id: "os.reserved_ports", base: a2, do: func(w *world) { w.setEnv("HCCL_IF_BASE_PORT", "50000") }, to: report.Warn},
 	{id: "os.proxy", base: a2, do: func(w *world) { w.setEnv("https_proxy", "http://192.0.2.9:3128") }, to: report.Warn},
-	{id: "os.hostname", base: a2, do: func(w *world) { w.Facts.Hostname.Resolves = nil }, to: report.Fail},
+	{id: "os.hostname", base: a2, do: func(w *world) { w.Facts.Hostname.Resolves = []string{} }, to: report.Fail},
 	{id: "os.hostname", base: soc, do: multi, to: report.Warn},
 	{id: "os.pkg_lock", base: bare, do: func(w *world) { w.Facts.PkgLock = host.Lines{"/var/lib/dpkg/lock-frontend 811 apt-get"} }, to: report.Fail},
 	{id: "os.coredump", base: a2, do: func(w *world) {

@@ -71,7 +71,7 @@ func (l *look) clauses(w When) (out []clause) {
 		out = append(out, c)
 	}
 	for _, k := range w.Known {
-		out = append(out, clause{key: "known: " + k, seen: notKnown(), state: truth(l.known(k))})
+		out = append(out, l.knownClause(k))
 	}
 	if len(w.Failed) > 0 {
 		out = append(out, clause{key: "failed: " + strings.Join(w.Failed, " "), seen: report.T("none failed", "其中没有未通过项"),
@@ -194,6 +194,19 @@ func (l *look) virtual() tri {
 	default:
 		return truth(f.Status == report.Warn)
 	}
+}
+
+// knownClause stays open where the host could not be asked for the value.
+func (l *look) knownClause(what string) clause {
+	c := clause{key: "known: " + what, seen: notKnown(), state: truth(l.known(what))}
+	switch {
+	case c.state == yes:
+	case what == "cann" && unread(l.CANN):
+		c.state, c.blame = open, []string{"cann.installed"}
+	case what == "product" && l.job.Product == "" && unread(l.Product):
+		c.state = open
+	}
+	return c
 }
 
 func (l *look) known(what string) bool {

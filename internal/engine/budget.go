@@ -7,16 +7,13 @@ import (
 	"github.com/ascendctl/ascendctl/internal/report"
 )
 
-// Need is the device memory of one model, in bytes.
+// Need is the device memory of one model, in bytes, each number that of one
+// instance.
 type Need struct {
-	Model     string
-	Instances int   // 0: 1
-	Weights   int64 // of one instance
-	Work      int64
-	IO        int64 // of one instance: slots x (inputs + outputs at the largest gear)
-	// One copy serves all instances: of the weights where they are loaded into
-	// memory of ours, of the work memory where instances never run at once.
-	ShareWeights, ShareWork bool
+	Model         string
+	Instances     int // 0: 1
+	Weights, Work int64
+	IO            int64 // inputs and outputs at the largest gear
 }
 
 // Room is the memory there is, in bytes.
@@ -30,26 +27,19 @@ type Room struct {
 
 // Budget is the verdict, with its numbers in bytes.
 type Budget struct {
-	Fits          bool   `json:"fits"`
-	Room          int64  `json:"room"`    // what can be given out at all
-	Reserve       int64  `json:"reserve"` // kept back from it
-	Need          int64  `json:"need"`
-	Short         int64  `json:"short,omitempty"`
-	Models        []Part `json:"models"`
+	Fits          bool
+	Room          int64 // what can be given out at all
+	Reserve       int64 // kept back from it
+	Need, Short   int64
+	needs         []Need
 	systemIsShort bool
-}
-
-// Part is the share of one model.
-type Part struct {
-	Model string `json:"model"`
-	Need  int64  `json:"need"`
 }
 
 // Fit adds up what models need and compares it with what there is, before
 // anything is loaded. The default reserve is 512 MiB or 5 %: the lesser on a
 // card; the greater on an RC board, where the system lives in the same memory.
 func Fit(r Room, needs []Need) Budget {
-	b := Budget{Room: max(r.Free, 0), Reserve: r.Reserve}
+	b := Budget{Room: max(r.Free, 0), Reserve: r.Reserve, needs: needs}
 	if r.Available > 0 && r.Available < b.Room {
 		b.Room, b.systemIsShort = r.Available, true
 	}
@@ -60,8 +50,7 @@ func Fit(r Room, needs []Need) Budget {
 		}
 	}
 	for _, n := range needs {
-		p := Part{n.Model, n.bytes()}
-		b.Models, b.Need = append(b.Models, p), plus(b.Need, p.Need)
+		b.Need = plus(b.Need, n.bytes())
 	}
 	b.Short = max(plus(b.Need, b.Reserve)-b.Room, 0)
 	b.Fits = b.Short == 0
@@ -69,17 +58,11 @@ func Fit(r Room, needs []Need) Budget {
 }
 
 func (n Need) bytes() int64 {
-	k := int64(max(n.Instances, 1))
-	times := func(size int64, shared bool) int64 {
-		if size = max(size, 0); shared {
-			return size
-		}
-		if size > math.MaxInt64/k {
-			return math.MaxInt64
-		}
-		return size * k
+	k, one := int64(max(n.Instances, 1)), plus(plus(max(n.Weights, 0), max(n.Work, 0)), max(n.IO, 0))
+	if one > math.MaxInt64/k {
+		return math.MaxInt64
 	}
-	return plus(plus(times(n.Weights, n.ShareWeights), times(n.Work, n.ShareWork)), times(n.IO, false))
+	return one * k
 }
 
 // plus stops at the largest number: sizes come from files.
@@ -90,17 +73,22 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
+// text is the sum of one model.
+func (n Need) text() report.Text {
+	return report.T("%s %d x (weights %s + work %s + inputs and outputs %s)", "%s %d x（权重 %s + 工作内存 %s + 输入输出 %s）",
+		n.Model, max(n.Instances, 1), gib(n.Weights), gib(n.Work), gib(n.IO))
+}
+
 // Problem says what does not fit, with the numbers; nil when all fits.
 func (b Budget) Problem(device int) *report.Problem {
 	if b.Fits {
 		return nil
 	}
-	list := ""
-	for i, p := range b.Models {
-		if i > 0 {
-			list += ", "
+	var list report.Text
+	for i, n := range b.needs {
+		if list = report.T("%s; %s", "%s；%s", list, n.text()); i == 0 {
+			list = n.text()
 		}
-		list += p.Model + " " + gib(p.Need)
 	}
 	free := report.T("free on the device", "设备空闲")
 	if b.systemIsShort {
@@ -108,7 +96,7 @@ func (b Budget) Problem(device int) *report.Problem {
 	}
 	return &report.Problem{
 		What: report.T("the models do not fit on device %d: %s are short", "设备 %d 内存不足以加载模型：缺少 %s", device, gib(b.Short)),
-		Why: report.T("needed %s (%s), kept back %s, %s: %s", "需要 %s（%s），预留 %s，%s：%s",
+		Why: report.T("needed %s: %s; kept back %s, %s: %s", "需要 %s：%s；预留 %s，%s：%s",
 			gib(b.Need), list, gib(b.Reserve), free, gib(b.Room)),
 		Do:   report.T("serve fewer models or instances, or compile smaller gears", "减少模型或实例数量，或编译更小的档位"),
 		Exit: report.ExitFailed,

@@ -104,7 +104,7 @@ func taken(device int, file string, living, dead []Holder, owner int, share bool
 func noLock(file string, err error) *report.Problem {
 	return &report.Problem{
 		What: report.T("cannot lock the device: %s", "无法为设备加锁：%s", file), Why: report.Same(err.Error()), Err: err,
-		Do:   report.T("make the folder writable, or set XDG_RUNTIME_DIR to one that is", "使该目录可写，或将 XDG_RUNTIME_DIR 设为可写目录"),
+		Do:   report.T("make the folder writable, or name another with --lock-dir", "使该目录可写，或用 --lock-dir 指定其他目录"),
 		Exit: report.ExitFailed,
 	}
 }

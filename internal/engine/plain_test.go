@@ -14,8 +14,6 @@ import (
 func TestWhatFitsAndByHowMuchNot(t *testing.T) {
 	const mi, gi = int64(1) << 20, int64(1) << 30
 	model := Need{Model: "resnet", Instances: 2, Weights: 100 * mi, Work: 50 * mi, IO: 10 * mi}
-	shared := model
-	shared.ShareWeights, shared.ShareWork = true, true
 	for _, c := range []struct {
 		name  string
 		room  Room
@@ -25,7 +23,7 @@ func TestWhatFitsAndByHowMuchNot(t *testing.T) {
 	}{
 		{"nothing needs nothing", Room{Free: gi, Total: gi}, nil, 0, 0},
 		{"every instance pays", Room{Free: gi, Total: 2 * gi}, []Need{model}, 320 * mi, 0},
-		{"shared memory is paid once", Room{Free: gi, Total: 2 * gi}, []Need{shared}, 170 * mi, 0},
+		{"every model pays", Room{Free: gi, Total: 2 * gi}, []Need{model, {Model: "other", Weights: 100 * mi}}, 420 * mi, 0},
 		{"exactly", Room{Free: 330 * mi, Total: gi, Reserve: 10 * mi}, []Need{model}, 320 * mi, 0},
 		{"one byte short", Room{Free: 330*mi - 1, Total: gi, Reserve: 10 * mi}, []Need{model}, 320 * mi, 1},
 		{"512 MiB are kept back on a big card", Room{Free: 600 * mi, Total: 64 * gi}, []Need{model}, 320 * mi, 232 * mi},
@@ -39,7 +37,7 @@ func TestWhatFitsAndByHowMuchNot(t *testing.T) {
 		}
 	}
 	p := Fit(Room{Free: 3 * gi, Total: 4 * gi, Available: 700 * mi}, []Need{model}).Problem(2)
-	for _, want := range []string{"132.0 MiB are short", "device 2", "resnet 320.0 MiB", "kept back 512.0 MiB", "MemAvailable", "700.0 MiB"} {
+	for _, want := range []string{"132.0 MiB are short", "device 2", "needed 320.0 MiB: resnet 2 x (weights 100.0 MiB + work 50.0 MiB + inputs and outputs 10.0 MiB); kept back 512.0 MiB", "MemAvailable): 700.0 MiB"} {
 		if !strings.Contains(p.Error(), want) {
 			t.Errorf("no %q in %q", want, p.Error())
 		}
@@ -82,17 +80,17 @@ func FuzzCPUList(f *testing.F) {
 
 func TestShapeOfAService(t *testing.T) {
 	for _, c := range []struct {
-		board            Board
-		single, zeroCopy bool
+		board  Board
+		single bool
 	}{
-		{Board{MemTotal: 2 << 30}, false, false}, // a card in a small host
-		{Board{RC: true, MemTotal: 4 << 30}, true, true},
-		{Board{RC: true, MemTotal: 16 << 30}, false, true},
-		{Board{RC: true, MemTotal: 16 << 30, Single: true}, true, true},
-		{Board{MemTotal: 16 << 30, Single: true}, true, false},
-		{Board{RC: true, MemTotal: 4 << 30, Small: 2 << 30}, false, true},
+		{Board{MemTotal: 2 << 30}, false}, // a card in a small host
+		{Board{RC: true, MemTotal: 4 << 30}, true},
+		{Board{RC: true, MemTotal: 16 << 30}, false},
+		{Board{RC: true, MemTotal: 16 << 30, Single: true}, true},
+		{Board{MemTotal: 16 << 30, Single: true}, true},
+		{Board{RC: true, MemTotal: 4 << 30, Small: 2 << 30}, false},
 	} {
-		if l := Shape(c.board); l.Single != c.single || l.ZeroCopy != c.zeroCopy || l.Why.IsZero() {
+		if l := Shape(c.board); l.Single != c.single || l.Why.IsZero() {
 			t.Errorf("%+v: %+v", c.board, l)
 		}
 	}

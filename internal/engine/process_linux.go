@@ -143,6 +143,21 @@ func bind(cpus []int) error {
 	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &set))
 }
 
+// Allowed are the CPUs this process may use: those of its container, or less;
+// nil where the system does not say.
+func Allowed() (cpus []int) {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
+		return nil
+	}
+	for c := range maxCPU {
+		if set.IsSet(c) {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}
+
 // streams are the reading ends of a process's output.
 type streams struct {
 	files []*os.File

@@ -112,6 +112,18 @@ func TestWhatAProcessIsGiven(t *testing.T) {
 	}
 }
 
+func TestAllowedIsWhatTheKernelSays(t *testing.T) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+	list, _, _ = strings.Cut(list, "\n")
+	if want, err := CPUList(list); err != nil || !slices.Equal(Allowed(), want) {
+		t.Errorf("%v, want %v (%v)", Allowed(), want, err)
+	}
+}
+
 // TestAWorkerDiesWithItsFront: kill -9 of the front leaves no worker behind,
 // and what it may have leaked is found by its mark.
 func TestAWorkerDiesWithItsFront(t *testing.T) {

@@ -230,6 +230,9 @@ func (s *Supervisor) tell(now time.Time, from State, in input) {
 
 func (s *Supervisor) log(e Event) {
 	attrs := []any{"engine", e.Name, "devices", e.Devices, "pid", e.PID, "why", e.Why.En}
+	if f := e.Fault; f != nil {
+		attrs = append(attrs, "code", f.Code, "name", f.Name, "action", f.Action)
+	}
 	switch {
 	case e.Milestone != nil:
 		s.deps.Log.Info("milestone", append(attrs, "milestone", e.Milestone.ID, "detail", e.Detail)...)

@@ -281,7 +281,7 @@ func TestADeviceThatIsLostComesBackThroughItsProbe(t *testing.T) {
 	}
 	r := run(t, s, Deps{})
 	e := r.until(Ready)
-	r.sup.Report(e.PID, Fault{Action: Quarantine, Code: 507899, Text: report.Same("device lost")})
+	r.sup.Report(e.PID, Fault{Action: Quarantine, Code: 507899, Name: "ACL_ERROR_RT_DRV_INTERNAL_ERROR", Text: report.Same("device lost")})
 	r.until(Quarantined)
 	r.until(Ready)
 	if asked != 3 {
@@ -293,6 +293,9 @@ func TestADeviceThatIsLostComesBackThroughItsProbe(t *testing.T) {
 	r.stop()
 	if err := r.end(); err != nil {
 		t.Error(err)
+	}
+	if want := `why="device lost" code=507899 name=ACL_ERROR_RT_DRV_INTERNAL_ERROR action=quarantine`; !strings.Contains(r.log.String(), want) {
+		t.Errorf("the log does not say %s:\n%s", want, r.log)
 	}
 }
 

@@ -12,10 +12,10 @@ func Bound(p99, floor, limit time.Duration) time.Duration {
 }
 
 // watch is the watchdog over the batches of one process. A batch that passes
-// its bound makes the process suspect; after three quarters of the bound more
-// it is given up. The last quarter is left for the way from the timer to the
-// pool, so that a device is out of use within twice the bound. What it tells
-// goes with the number of its process, so it may outlive it.
+// its bound makes the process suspect; after half the bound more it is given up.
+// The last half is left for the way from the timer to the pool, so that a device
+// is out of use within twice the bound. What it tells goes with the number of its
+// process, so it may outlive it.
 type watch struct {
 	clock Clock
 	tell  func(kind)
@@ -51,7 +51,7 @@ func (b *batch) overdue() {
 	if b.late++; b.late == 1 {
 		b.tell(overdue)
 	}
-	b.stop = b.clock.AfterFunc(b.bound*3/4, b.hung)
+	b.stop = b.clock.AfterFunc(b.bound/2, b.hung)
 }
 
 func (b *batch) hung() {

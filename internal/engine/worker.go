@@ -110,25 +110,23 @@ type Board struct {
 
 // Layout is how a service is built on a board.
 type Layout struct {
-	Single   bool // front and worker are one process
-	ZeroCopy bool // requests are written straight into the memory the device reads
-	Why      report.Text
+	Single bool // front and worker are one process
+	Why    report.Text
 }
 
 // Shape decides: workers of their own wherever they can be afforded, because a
-// device fault then costs a worker and not the service. On RC boards host and
-// device share one memory, so nothing is copied.
+// device fault then costs a worker and not the service.
 func Shape(b Board) Layout {
 	if b.Small == 0 {
 		b.Small = 6 << 30 // guess: boards come with 4, 8 and more GiB
 	}
 	switch {
 	case b.Single:
-		return Layout{true, b.RC, report.T("one process, as asked", "按要求使用单进程")}
+		return Layout{true, report.T("one process, as asked", "按要求使用单进程")}
 	case b.RC && b.MemTotal < b.Small:
-		return Layout{true, true, report.T("one process: the board has %s of memory", "单进程：板卡内存为 %s", gib(b.MemTotal))}
+		return Layout{true, report.T("one process: the board has %s of memory", "单进程：板卡内存为 %s", gib(b.MemTotal))}
 	case b.RC:
-		return Layout{false, true, report.T("one worker for the device, memory shared with it", "每个设备一个 worker，与设备共享内存")}
+		return Layout{false, report.T("one worker for the device, memory shared with it", "每个设备一个 worker，与设备共享内存")}
 	}
-	return Layout{false, false, report.T("one worker for each device", "每个设备一个 worker")}
+	return Layout{false, report.T("one worker for each device", "每个设备一个 worker")}
 }

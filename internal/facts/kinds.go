@@ -1,6 +1,9 @@
 package facts
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // What facts are made of. Every struct is JSON; keys are only ever added.
 
@@ -11,6 +14,15 @@ type OS struct {
 	Name    string   `json:"name"` // PRETTY_NAME
 	Like    []string `json:"like,omitempty"`
 	Minor   string   `json:"minor,omitempty"` // 7.6.1810, from centos-release
+}
+
+// Release is the version as vendor lists have it: CentOS 7 keeps its minor out
+// of os-release.
+func (o OS) Release() string {
+	if p := strings.SplitN(o.Minor, ".", 3); len(p) > 1 && p[0] == o.Version {
+		return p[0] + "." + p[1]
+	}
+	return o.Version
 }
 
 // CPU is what lscpu says.
@@ -80,7 +92,7 @@ type Shells struct {
 // Hostname is the name and the addresses it resolves to; none = it does not.
 type Hostname struct {
 	Name     string   `json:"name"`
-	Resolves []string `json:"resolves,omitempty"`
+	Resolves []string `json:"resolves,omitzero"` // nil: not asked; empty: to nothing
 }
 
 // Lock is somebody who holds a lock.

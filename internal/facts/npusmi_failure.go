@@ -48,9 +48,11 @@ type smiSign struct {
 var smiSigns = []smiSign{
 	{SmiNoLibraries, "stderr", 127, pattern(`npu-smi: error while loading shared libraries: (?P<library>[\w.+-]+)`),
 		report.T("the driver's libraries are not on the loader's path: {library} was not found", "驱动的库不在加载路径中：未找到 {library}")},
-	{SmiNotExecutable, "stderr", 126, pattern(`npu-smi['’]?: (?:Permission denied|权限不够)`),
+	{SmiNotExecutable, "stderr", 126, pattern(`npu-smi['’]?(?:: |：)(?:Permission denied|权限不够)|permission denied: (?:\S*/)?npu-smi$`),
 		report.T("this user may not execute npu-smi: the driver was installed for its run-time user only", "当前用户无权执行 npu-smi：驱动只为其运行用户安装")},
-	{SmiNotInstalled, "stderr", 127, pattern(`npu-smi['’]?: (?:command not found|not found|No such file or directory|未找到命令|找不到命令|没有那个文件或目录)|[Cc]ommand '?npu-smi'? not found`),
+	{SmiNotInstalled, "stderr", 127, pattern(`npu-smi['’]?(?:: |：)(?:command not found|not found|No such file or directory|未找到命令|找不到命令|没有那个文件或目录)` +
+		`|[Cc]ommand '?npu-smi'? not found|(?:未找到|找不到)命令 ?[“']npu-smi` +
+		`|(?:command not found|Unknown command): (?:\S*/)?npu-smi$|"(?:\S*/)?npu-smi": (?:executable file not found|stat \S+ no such file)`),
 		report.T("npu-smi is not installed, or its folder is not on PATH", "未安装 npu-smi，或其目录不在 PATH 中")},
 	{SmiDeviceBusy, "stdout", 172, pattern(`because the device is used\. ret is (?P<code>-\d+)`),
 		report.T("another container holds the device and sharing is off (DCMI code {code})", "设备已被其他容器占用且未开启共享（DCMI 返回码 {code}）")},

@@ -28,12 +28,12 @@ func cleanSmi(raw []byte) smiText {
 	if s = strings.TrimPrefix(s, "\uFEFF"); strings.Contains(s, "\x1b") {
 		s = smiEscapes().ReplaceAllString(s, "")
 	}
-	s = strings.ReplaceAll(s, "\x00", "")
+	s = strings.NewReplacer("\x00", "", "\u00a0", " ").Replace(s) // UTF-16 saved by an editor; blanks of a web page
 	var t smiText
 	for line := range strings.SplitSeq(s, "\n") {
 		line = strings.TrimRight(line, "\r")
 		for part := range strings.SplitSeq(line, "\r") { // overwritten progress is noise on its own line
-			t.lines = append(t.lines, strings.TrimSpace(part))
+			t.lines = append(t.lines, strings.TrimSpace(strings.TrimLeft(part, "> "))) // quoted in a mail
 		}
 	}
 	last := len(t.lines) - 1

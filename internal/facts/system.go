@@ -286,7 +286,11 @@ func chrony(s string) (bool, error) {
 func hostname(s string) (Hostname, error) {
 	m, err := typedPairs(s, "name")
 	h := Hostname{Name: m["name"]}
-	for a := range strings.SplitSeq(m["resolves"], ",") {
+	addresses, asked := m["resolves"]
+	if asked {
+		h.Resolves = []string{}
+	}
+	for a := range strings.SplitSeq(addresses, ",") {
 		if a = strings.TrimSpace(a); a != "" {
 			h.Resolves = append(h.Resolves, a)
 		}

@@ -25,6 +25,7 @@ type exchange struct {
 	head   bool // the answer has no body whatever is written
 	gone   bool // the client left before the answer
 	out    int64
+	moved  int64     // see Moved
 	armed  time.Time // when the write deadline was set
 	code   string    // machine code of an error
 

@@ -186,12 +186,26 @@ func TestAnnouncedGiantsAreRefusedWithoutWaitingForThem(t *testing.T) {
 	}
 }
 
+func TestAnnouncedBodiesAreReadIntoPlace(t *testing.T) {
+	s := New(Options{})
+	for _, n := range []int64{1, 4095, 4096, 4097, 1 << 18, 1<<20 - 1} {
+		moved := int64(0)
+		if _, got, err := s.fill(io.LimitReader(zeros{}, n), n, &moved); err != nil || int64(got) != n || moved != 0 {
+			t.Errorf("%d bytes: %d, %v, %d moved", n, got, err, moved)
+		}
+	}
+}
+
 func TestFillBelievesAnAnnouncedSizeOnlyAsFarAsBytesCame(t *testing.T) {
 	s := New(Options{})
 	for _, n := range []int{0, 1, 4 << 10, 1 << 20, 1<<20 + 1, 5 << 20} {
-		buf, got, err := s.fill(io.LimitReader(zeros{}, int64(n)), 64<<20)
+		moved := int64(0)
+		buf, got, err := s.fill(io.LimitReader(zeros{}, int64(n)), 64<<20, &moved)
 		if err != nil || got != n {
 			t.Errorf("%d bytes: %d, %v", n, got, err)
+		}
+		if n < 1<<20 && moved > 0 || moved > int64(n) {
+			t.Errorf("%d bytes: %d moved", n, moved)
 		}
 		if most := max(1<<20, 32*n); len(buf) > most {
 			t.Errorf("%d bytes took a buffer of %d, more than %d", n, len(buf), most)

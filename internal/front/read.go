@@ -33,6 +33,15 @@ func ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, release func
 	return buf[:n], func() { s.buffers.put(buf) }, nil
 }
 
+// Moved is how many bytes of a body that ReadBody has read were copied because
+// more came than there was room for: none where less than 1 MiB was announced.
+func Moved(r *http.Request) int64 {
+	if x := exchangeOf(r); x != nil {
+		return x.moved
+	}
+	return 0
+}
+
 func (s *Server) readBody(x *exchange, r *http.Request) (buf []byte, n int, err error) {
 	coding, err := contentCoding(r.Header)
 	switch {
@@ -44,14 +53,14 @@ func (s *Server) readBody(x *exchange, r *http.Request) (buf []byte, n int, err 
 	case r.Body == nil || r.ContentLength == 0:
 		return nil, 0, nil
 	case coding == "":
-		return s.fill(r.Body, r.ContentLength)
+		return s.fill(r.Body, r.ContentLength, &x.moved)
 	}
 	d, _ := s.decoders.Get().(*decoder)
 	if d == nil {
 		d = &decoder{in: bufio.NewReader(nil)}
 	}
 	defer s.decoders.Put(d)
-	if buf, n, err = s.decode(d, coding, r.Body); err != nil && x.body.err != nil && x.body.err != io.EOF {
+	if buf, n, err = s.decode(d, coding, r.Body, &x.moved); err != nil && x.body.err != nil && x.body.err != io.EOF {
 		err = x.body.err // the wire broke, not the coding
 	}
 	return buf, n, err
@@ -72,14 +81,16 @@ func contentCoding(h http.Header) (string, error) {
 }
 
 // fill reads src to its end; size is what was announced, or -1. An announced
-// size is only believed as far as bytes have come.
-func (s *Server) fill(src io.Reader, size int64) (buf []byte, n int, err error) {
+// size is only believed as far as bytes have come; moved counts those that had
+// to be copied into a larger buffer.
+func (s *Server) fill(src io.Reader, size int64, moved *int64) (buf []byte, n int, err error) {
+	size++ // room to see that it ends
 	buf = s.buffers.get(min(max(size, 4<<10), 1<<20, s.o.MaxBody))
 	for {
 		if n == len(buf) && int64(n) < s.o.MaxBody {
 			next := min(max(int64(n)*2, min(size, int64(n)*16)), s.o.MaxBody)
 			more := s.buffers.get(next)
-			copy(more, buf)
+			*moved += int64(copy(more, buf))
 			s.buffers.put(buf)
 			buf = more
 		}
@@ -110,12 +121,12 @@ type decoder struct {
 	raw  io.ReadCloser
 }
 
-func (s *Server) decode(d *decoder, coding string, src io.Reader) (buf []byte, n int, err error) {
+func (s *Server) decode(d *decoder, coding string, src io.Reader, moved *int64) (buf []byte, n int, err error) {
 	d.in.Reset(src)
 	defer d.in.Reset(nil)
 	plain, err := d.open(coding)
 	if err == nil {
-		buf, n, err = s.fill(plain, -1)
+		buf, n, err = s.fill(plain, -1, moved)
 	}
 	if err == nil {
 		if _, end := d.in.ReadByte(); end != io.EOF {

@@ -35,6 +35,7 @@ type Description struct {
 	Platform  string // OIP platform word: onnx_onnxv1
 	Gears     []Gear // nil: any shape that fits the signature
 	Device    Device
+	Pieces    bool // inputs may come in pieces, see Batch
 }
 
 // Device is where a model runs.
@@ -62,6 +63,10 @@ type Batch struct {
 	Gear int
 	// Inputs in the order of the signature, every one of them.
 	Inputs []oip.Tensor
+	// Pieces[i], where there are some, are the data of Inputs[i] one after the
+	// other, in place of its Data: requests that share a batch need not be copied
+	// to lie side by side.
+	Pieces [][][]byte
 	// Outputs: Name selects an output (each at most once). Data is the
 	// caller's buffer, its length the room there is; Run sets DType and Shape
 	// and cuts Data to what was written. Where the buffer is too short Run
@@ -75,6 +80,29 @@ type Batch struct {
 	// Moved grows by what Run copied in user space, here and in the process
 	// of the device.
 	Moved Moved
+}
+
+// parts is how many pieces input i comes in; part is one of them.
+func (b *Batch) parts(i int) int {
+	if i < len(b.Pieces) && len(b.Pieces[i]) > 0 {
+		return len(b.Pieces[i])
+	}
+	return 1
+}
+
+func (b *Batch) part(i, k int) []byte {
+	if i < len(b.Pieces) && len(b.Pieces[i]) > 0 {
+		return b.Pieces[i][k]
+	}
+	return b.Inputs[i].Data
+}
+
+// size is the bytes of input i.
+func (b *Batch) size(i int) (n int64) {
+	for k := range b.parts(i) {
+		n += int64(len(b.part(i, k)))
+	}
+	return n
 }
 
 // Moved counts bytes of tensors that were copied in user space, on the way to

@@ -31,8 +31,11 @@ func checkBatch(d *Description, b *Batch) (wanted []int, err *Error) {
 		return nil, reject(opRun, "%d inputs, expected %d", len(b.Inputs), len(sig.Inputs))
 	}
 	for i, p := range sig.Inputs {
-		if why := mismatch(p, b.Inputs[i]); why != "" {
+		if why := mismatch(p, b.Inputs[i], b.size(i)); why != "" {
 			return nil, reject(opRun, "input %d: %s", i, why)
+		}
+		if b.parts(i) > 1 && !d.Pieces {
+			return nil, reject(opRun, "input %d comes in %d pieces, this backend takes one", i, b.parts(i))
 		}
 	}
 	if err := checkGear(d.Gears, b); err != nil {
@@ -117,8 +120,8 @@ func (d *Description) MaxRows() (rows int) {
 	return rows
 }
 
-// mismatch says why a tensor cannot be given to a port, or "".
-func mismatch(p oip.Port, t oip.Tensor) string {
+// mismatch says why a tensor of so many bytes cannot be given to a port, or "".
+func mismatch(p oip.Port, t oip.Tensor, bytes int64) string {
 	if t.Name != p.Name {
 		return fmt.Sprintf("got %q, expected %q", t.Name, p.Name)
 	}
@@ -136,8 +139,8 @@ func mismatch(p oip.Port, t oip.Tensor) string {
 	if t.DType == ascend.String {
 		return misframed(t, n)
 	}
-	if size, ok := t.DType.Size(n); !ok || int64(len(t.Data)) != size {
-		return fmt.Sprintf("%q has %d bytes, expected %d for shape %d of %v", t.Name, len(t.Data), size, t.Shape, t.DType)
+	if size, ok := t.DType.Size(n); !ok || bytes != size {
+		return fmt.Sprintf("%q has %d bytes, expected %d for shape %d of %v", t.Name, bytes, size, t.Shape, t.DType)
 	}
 	return ""
 }

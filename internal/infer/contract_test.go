@@ -62,6 +62,7 @@ var contract = []struct {
 	{"says how much room is missing", saysHowMuchRoomIsMissing},
 	{"asks Alloc where room is missing", asksAlloc},
 	{"gives outputs in the order asked for", givesOutputsInOrder},
+	{"takes inputs in pieces or refuses them", takesPieces},
 	{"rejects a wrong batch and goes on", rejectsWrongBatch},
 	{"does not start under an ended context", doesNotStartUnderEndedContext},
 	{"stops when the context ends", stopsWhenContextEnds},
@@ -198,6 +199,38 @@ func givesOutputsInOrder(t *testing.T, s subject) {
 		if why := same(batch.Inputs[i], batch.Outputs[0]); why != "" {
 			t.Errorf("%s alone: %s", name, why)
 		}
+	}
+}
+
+// inPieces cuts the inputs of a batch, and gives them back whole.
+func inPieces(b *Batch) (whole []oip.Tensor) {
+	whole = slices.Clone(b.Inputs)
+	for i := range b.Inputs {
+		data := b.Inputs[i].Data
+		at := min(5*i+8, len(data))
+		b.Pieces = append(b.Pieces, [][]byte{data[:at:at], {}, data[at:]})
+		b.Inputs[i].Data = nil
+	}
+	return whole
+}
+
+func takesPieces(t *testing.T, s subject) {
+	b := s.open(t)
+	for _, rows := range []int{1, 3, 33} {
+		batch := twinsBatch(rows, 8)
+		whole := inPieces(batch)
+		if !b.Describe().Pieces {
+			wantClass(t, b.Run(t.Context(), batch), Reject)
+			continue
+		}
+		mustRun(t, b, batch)
+		if why := same(whole[0], batch.Outputs[0]) + same(whole[1], batch.Outputs[1]); why != "" {
+			t.Errorf("%d rows: %s", rows, why)
+		}
+		short := twinsBatch(rows, 8)
+		inPieces(short)
+		short.Pieces[1] = short.Pieces[1][:2]
+		wantClass(t, b.Run(t.Context(), short), Reject)
 	}
 }
 

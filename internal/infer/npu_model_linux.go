@@ -63,6 +63,7 @@ func (b *npuBackend) load(t *acl.Thread, o NPUOptions) (err error) {
 		}
 	}
 	b.desc.Platform, b.desc.Device = "ascend_om", b.npu.place()
+	b.desc.Pieces = b.lane.Direct // there each is moved to its place; else the device would have to be asked for each
 	return b.lend(t, o.Lend)
 }
 

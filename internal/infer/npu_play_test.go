@@ -238,6 +238,13 @@ func playBoardMoved(t *testing.T, lib *acl.Library) {
 	if why := same(batch.Inputs[0], batch.Outputs[0]); why != "" || batch.Moved != (Moved{256, 256}) {
 		t.Errorf("%s, moved %+v", why, batch.Moved)
 	}
+	apart := twinsBatch(8, 3)
+	apart.Gear = 3
+	whole := inPieces(apart) // as requests that share a batch
+	mustRun(t, b, apart)
+	if why := same(whole[0], apart.Outputs[0]) + same(whole[1], apart.Outputs[1]); why != "" || apart.Moved != (Moved{256, 256}) {
+		t.Errorf("in pieces: %s, moved %+v", why, apart.Moved)
+	}
 	if b.(Lender).Lend(64) != nil {
 		t.Error("a board lends")
 	}

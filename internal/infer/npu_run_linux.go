@@ -211,9 +211,10 @@ func (b *npuBackend) await(t *acl.Thread) error {
 func (b *npuBackend) feed(t *acl.Thread, batch *Batch, i int) error {
 	in := &batch.Inputs[i]
 	total, _ := sizeOf(in.DType, b.desc.Gears[batch.Gear].Dims[i])
-	for at := int64(0); at < total; {
-		n := min(int64(len(in.Data)), total-at)
-		if err := b.send(t, batch, b.inputs[i], at, in.Data[:n]); err != nil {
+	for at, k := int64(0), 0; at < total; k++ {
+		data := batch.part(i, k%batch.parts(i))
+		n := min(int64(len(data)), total-at)
+		if err := b.send(t, batch, b.inputs[i], at, data[:n]); err != nil {
 			return err
 		}
 		at += n

@@ -5,6 +5,7 @@ package infer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,10 +69,14 @@ func TestNPUOnTheDouble(t *testing.T) {
 					config = []byte("{}")
 				}
 				noted := filepath.Join(t.TempDir(), "report")
-				cmd := exec.Command(os.Args[0], "-test.run=^TestNPUOnTheDouble$", "-test.timeout=30s")
+				cmd := exec.Command(os.Args[0], "-test.run=^TestNPUOnTheDouble$", "-test.timeout=30s", fmt.Sprint("-test.v=", testing.Verbose()))
 				cmd.Env = append(append(os.Environ(), double.Env(string(config), noted, lib.File)...), npuEnv+"="+name, "INFER_TEST_DIR="+dir, "INFER_TEST_ACL="+strings.Join(double.Files, ":"))
-				if out, err := cmd.CombinedOutput(); err != nil {
+				out, err := cmd.CombinedOutput()
+				if err != nil {
 					t.Fatalf("%v\n%s", err, out)
+				}
+				if testing.Verbose() {
+					t.Logf("%s", out)
 				}
 				clean(t, noted, !play.hangs)
 			})

@@ -94,6 +94,9 @@ func (b *ortBackend) Run(ctx context.Context, batch *Batch) error {
 	inputs := make([]ort.Tensor, len(batch.Inputs))
 	for i, t := range batch.Inputs {
 		inputs[i] = ort.Tensor{DType: t.DType, Shape: t.Shape, Data: t.Data}
+		if t.DType == ascend.String || !ort.Aligned(t.Data) {
+			batch.Moved.In += int64(len(t.Data)) // the library copies it
+		}
 	}
 	var ran time.Time
 	err := b.session.Run(ctx, inputs, wanted, func(k int, dtype ascend.DType, shape []int64, size int64) ([]byte, error) {

@@ -128,6 +128,7 @@ func (r *Remote) dial(ctx context.Context, file *os.File) (*lane, error) {
 	}
 	if len(r.all) == 1 {
 		r.welcome = *w
+		r.welcome.Description.Pieces = r.arena == nil // a socket takes them one by one
 	}
 	if !stop() {
 		return nil, ctx.Err()

@@ -94,7 +94,7 @@ func (l *lane) prepare(ctx context.Context, b *Batch, wanted []int) (temp int64,
 		if len(t.Shape) > maxRank {
 			return inline, reject(opRun, "input %d has %d dims, at most %d can be sent", i, len(t.Shape), maxRank)
 		}
-		s := span{dtype: t.DType, shape: t.Shape, at: l.place(t.Data), size: int64(len(t.Data))}
+		s := span{dtype: t.DType, shape: t.Shape, at: l.place(t.Data), size: b.size(i)}
 		if s.at == inline {
 			lay += lines(s.size)
 		}
@@ -138,7 +138,9 @@ func (l *lane) gather(b *Batch) error {
 	total := int64(0)
 	for i, s := range l.order.inputs {
 		if s.at == inline {
-			l.tensors = append(l.tensors, b.Inputs[i].Data)
+			for k := range b.parts(i) {
+				l.tensors = append(l.tensors, b.part(i, k))
+			}
 			total += s.size
 		}
 	}
@@ -257,5 +259,5 @@ func (l *lane) fits(bytes int64) error {
 // honest tells whether an output has the bytes that its shape says. Only then
 // is it given to who believes that.
 func honest(t *oip.Tensor) bool {
-	return mismatch(oip.Port{Name: t.Name, DType: t.DType}, *t) == ""
+	return mismatch(oip.Port{Name: t.Name, DType: t.DType}, *t, int64(len(t.Data))) == ""
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,8 +21,17 @@ const (
 	killEvery   = 6000
 )
 
-// loadRequests counts both transports and models together.
-var loadRequests = flag.Int64("infer.requests", 100_000, "mixed requests under faults; proof takes 1000000")
+// loadRequests counts both transports and models together; the race detector
+// makes do with less, and a proof (ASCENDCTL_PROOF=1) wants more.
+var loadRequests = flag.Int64("infer.requests", func() int64 {
+	switch {
+	case os.Getenv("ASCENDCTL_PROOF") == "1":
+		return 1_000_000
+	case raceDetector:
+		return 20_000
+	}
+	return 100_000
+}(), "mixed requests under faults")
 
 // fleet is one worker after the other: whoever finds it lost gets a new one, as
 // from a supervisor.

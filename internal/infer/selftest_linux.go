@@ -25,11 +25,12 @@ type selfTest struct {
 
 // SelfTest asks the loaded library what the code and its double take for granted
 // of it. dir is a folder for small files; model is an .om to load, or "". It
-// uses the device of npu and gives everything back.
+// uses the device of npu and gives everything back. After an error too it gives
+// what was seen until then.
 func SelfTest(ctx context.Context, lib *acl.Library, npu *NPU, dir, model string) ([]Observation, error) {
 	s := &selfTest{lib: lib, npu: npu, dir: dir}
 	if err := s.files(); err != nil {
-		return nil, err
+		return s.out, err
 	}
 	s.note("signals.kept", fmt.Sprint(len(lib.Signals())))
 	s.note("soc.named", yes(npu.SoC != ""))
@@ -37,7 +38,7 @@ func SelfTest(ctx context.Context, lib *acl.Library, npu *NPU, dir, model string
 	s.note("device.bad", codeOf(err))
 	s.note("probe.echo", codeOf(npu.Probe(ctx)))
 	if err := npu.lane.Do(ctx, s.device); err != nil {
-		return nil, err
+		return s.out, err
 	}
 	if model != "" {
 		s.model(ctx, model)

@@ -323,6 +323,9 @@ func TestTorchForX86IsNamedBeforeAnythingRuns(t *testing.T) {
 		{"it is not: without requirements", Want{CANN: "9.0.0", With: []string{"torch_npu"}}, false, "install --no-deps torch-npu==", false},
 		{"another index was named", Want{CANN: "9.0.0", With: []string{"torch_npu"}, Pip: Pip{Extra: []string{"https://mirror.example.com/cpu"}}}, false, "PIP_EXTRA_INDEX_URL=https://mirror.example.com/cpu ", false},
 		{"a folder of wheels", Want{CANN: "9.0.0", With: []string{"torch_npu"}, Pip: Pip{Wheels: "/data/wheels"}}, false, "--no-index --find-links /data/wheels torch==2.9.0+cpu", false},
+		{"wheels at hand with that build", Want{CANN: "9.0.0", With: []string{"torch_npu"}, WheelFiles: []File{{Name: "torch-2.9.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}}}, false, "wheels torch==2.9.0+cpu torch-npu==", false},
+		{"wheels at hand without it", Want{CANN: "9.0.0", With: []string{"torch_npu"}, WheelFiles: []File{{Name: "torch-2.9.0-cp311-cp311-manylinux_2_28_x86_64.whl"}}}, true, "install --no-deps --no-index --find-links /var/lib/ascendctl/stage/wheels torch-npu==", false},
+		{"one index is named: no other is asked", Want{CANN: "9.0.0", With: []string{"torch_npu"}, Pip: Pip{IndexURL: "https://mirror.example.com/simple"}}, true, "PIP_INDEX_URL=https://mirror.example.com/simple /opt/ascend/venv-torch_npu-9.0.0/bin/python -m pip install pyyaml numpy torch==2.9.0\n", false},
 		{"a set that cannot do without", Want{For: "vllm-ascend@0.23.0", With: []string{"vllm-ascend"}}, false, "torch==2.10.0+cpu", true},
 	} {
 		f, root := seen(t, "ubuntu2204-a2-no-driver")
@@ -339,6 +342,36 @@ func TestTorchForX86IsNamedBeforeAnythingRuns(t *testing.T) {
 		}
 		if text := spelt(s, nil); !strings.Contains(text, c.says) || (s.Refused() != nil) != c.refused {
 			t.Errorf("%s: want %q, refused %v:\n%s", c.name, c.says, s.Refused(), text)
+		}
+	}
+}
+
+// TestANamedIndexIsTheOnlyOne: the vendor's has what PyPI lacks, but who names
+// an index may not reach another.
+func TestANamedIndexIsTheOnlyOne(t *testing.T) {
+	m, d := knowledge(t)
+	f, _ := seen(t, "a3-16die-cann85")
+	for index, also := range map[string]bool{"": true, "https://mirror.example.com/simple": false} {
+		s, err := Steps(Want{For: "vllm-ascend@0.23.0", With: []string{"vllm-ascend"}, Pip: Pip{IndexURL: index}}, f, m, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := spelt(s, nil); strings.Contains(text, "PIP_EXTRA_INDEX_URL") != also {
+			t.Errorf("index %q: want another %v:\n%s", index, also, text)
+		}
+	}
+}
+
+// TestWhatNoListKnowsIsNamed: the plan says which files are taken as they come.
+func TestWhatNoListKnowsIsNamed(t *testing.T) {
+	m, d := knowledge(t)
+	f, _ := seen(t, "ubuntu2204-a2-no-driver")
+	w := Want{CANN: "8.5.0", User: true, With: []string{"torch_npu"}, WheelFiles: []File{{Name: "torch-2.8.0+cpu-cp311-cp311-linux_x86_64.whl"}}}
+	for verified, want := range map[bool]string{true: "the sha256: 1 x .whl\n", false: "the sha256: a.run, 1 x .whl\n"} {
+		w.Files = func(Package, Part) (File, bool) { return File{Name: "a.run", Src: notHere{}, Verified: verified}, true }
+		s, err := Steps(w, f, m, d)
+		if text := spelt(s, err); !strings.Contains(text, "not verified") || !strings.Contains(text, want) {
+			t.Errorf("verified %v: want %q:\n%s", verified, want, text)
 		}
 	}
 }

@@ -29,11 +29,12 @@ const (
 	litterKernel = "kernel_meta" // what the operator compiler leaves in working folders
 	litterLogs   = "logs"        // plogs, device logs, atrace
 	litterOurs   = "ours"        // scratch, packages and logs of ascendctl
+	litterShm    = "shm"         // shared memory of worker processes that are gone
 )
 
 // Litters lists the kinds, sorted.
 func Litters() []string {
-	return []string{litterCANN, litterCores, litterKernel, litterLogs, litterOurs}
+	return []string{litterCANN, litterCores, litterKernel, litterLogs, litterOurs, litterShm}
 }
 
 func (w Sweep) wants(kind string) bool {
@@ -135,6 +136,11 @@ func (l *litter) wanted() (out []spot) {
 	if p := l.f.CorePattern.Value; strings.HasPrefix(p, "/") {
 		add(spot{litterCores, path.Dir(p), id.UID, true, append([]string{"-maxdepth", "1", "-type", "f"}, isCore...)})
 	}
+	// The names are those of Python's shared memory and semaphores and of torch,
+	// which vLLM and SGLang pass tensors and messages through (sources: CPython
+	// Lib/multiprocessing, PyTorch torch/csrc). A worker that is killed leaves them.
+	add(spot{litterShm, "/dev/shm", id.UID, true, []string{"-maxdepth", "1", "-type", "f",
+		"(", "-name", "psm_*", "-o", "-name", "sem.mp-*", "-o", "-name", "torch_[0-9]*_[0-9]*", ")"}})
 	out = append(out, l.own()...)
 	return slices.DeleteFunc(out, func(s spot) bool { return !l.sweep.wants(s.kind) || !searchable(s.dir) })
 }

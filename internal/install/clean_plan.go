@@ -109,6 +109,8 @@ func litterName(kind string) report.Text {
 		return report.T("kernel_meta folders", "kernel_meta 目录")
 	case litterCores:
 		return report.T("core dumps", "core dump 文件")
+	case litterShm:
+		return report.T("shared memory of workers that are gone", "已退出工作进程的共享内存")
 	}
 	return report.T("leftovers of ascendctl", "ascendctl 遗留文件")
 }

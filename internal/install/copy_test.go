@@ -156,6 +156,7 @@ func TestCopyGoesOnAtTheBrokenOffset(t *testing.T) {
 	if got, _ := os.ReadFile(dir + "/a.run"); !bytes.Equal(got, data) {
 		t.Error("the file is not what was sent")
 	}
+	t.Logf("of %d bytes %d were there after the cut, and %d crossed the line then", len(data), info.Size(), sent)
 }
 
 func TestCopyRefusals(t *testing.T) {

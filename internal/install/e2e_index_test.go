@@ -23,7 +23,7 @@ func (w *world) index(t testing.TB, pins ...string) string {
 		wheels[file] = smallWheel(t, name, version)
 		pages[name] = append(pages[name], file)
 	}
-	for _, pin := range append(pins, "protobuf==3.20.3") { // what vllm brings along
+	for _, pin := range append(pins, "protobuf==3.20.3", "pyyaml", "numpy") { // what vllm and torch-npu bring along
 		name, version, exact := strings.Cut(pin, "==")
 		if !exact {
 			name, version = strings.TrimRight(pin[:strings.IndexAny(pin+"<", "<>=!~")], " "), "2.1.3"

@@ -47,6 +47,11 @@ var (
 // layBare lays such a host; its system packages are where its manager looks.
 func layBare(t testing.TB, s bareSystem) *world {
 	t.Helper()
+	return layBareOn(t, s, hosttest.Ground{})
+}
+
+func layBareOn(t testing.TB, s bareSystem, g hosttest.Ground) *world {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(hosts, "ubuntu2204-a2-no-driver.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +71,7 @@ func layBare(t testing.TB, s bareSystem) *world {
 		boot = "chkconfig"
 	}
 	d.Facts.ToolsPresent = append(slices.DeleteFunc(d.Facts.ToolsPresent, func(n string) bool { return n == "update-rc.d" }), boot)
-	w := &world{Laid: hosttest.Lay(t, d), built: map[string]File{}, dir: t.TempDir()}
+	w := &world{Laid: hosttest.LayOn(t, d, g), built: map[string]File{}, dir: t.TempDir()}
 	w.m, w.d = knowledge(t)
 	w.WriteFile(t, "/etc/pip.conf", "[global]\nretries = 0\ndisable-pip-version-check = true\n", 0o644)
 	w.Sh(t, "mkdir -p -m 1777 /.laid/hold")
@@ -334,9 +339,8 @@ func (w *world) snapshot(t testing.TB) map[string]hosttest.Entry {
 func (w *world) same(t testing.TB, before map[string]hosttest.Entry, when string) {
 	t.Helper()
 	c := slices.DeleteFunc(hosttest.Changes(before, w.snapshot(t)), func(line string) bool {
-		// A killed installer leaves what it had unpacked, a killed pip its folders;
-		// nodes come and go with restarts.
-		return slices.ContainsFunc([]string{"/tmp/selfgz", "/tmp/pip-", "/dev/davinci", "/dev/devmm_svm", "/dev/hisi_hdc"},
+		// A killed pip leaves its folders; nodes come and go with restarts.
+		return slices.ContainsFunc([]string{"/tmp/pip-", "/dev/davinci", "/dev/devmm_svm", "/dev/hisi_hdc"},
 			func(p string) bool { return strings.HasPrefix(line[2:], p) })
 	})
 	if len(c) > 0 {

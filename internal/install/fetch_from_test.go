@@ -3,6 +3,7 @@ package install
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"io"
 	"log"
@@ -197,10 +198,9 @@ func TestWhichProxyIsAsked(t *testing.T) {
 	}
 }
 
-// forward is a real proxy for plain HTTP and for tunnels; every name leads to
-// one server.
+// forward is a real proxy for plain HTTP and for tunnels.
 type forward struct {
-	to   string
+	to   string // the server that every name leads to; "": where a tunnel asks to go
 	user string // user:password it wants
 	seen []string
 }
@@ -217,13 +217,13 @@ func (p *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer in.Close()
-		out, err := net.Dial("tcp", p.to)
+		out, err := net.Dial("tcp", cmp.Or(p.to, r.Host))
 		if err != nil {
 			return
 		}
 		defer out.Close()
 		_, _ = io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { _, _ = io.Copy(out, in) }()
+		go func() { _, _ = io.Copy(out, in); out.Close() }() // who asked has gone
 		_, _ = io.Copy(in, out)
 		return
 	}

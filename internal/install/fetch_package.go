@@ -13,7 +13,7 @@ func ItemOf(p Package) Item {
 
 // File is a Got as the steps of a plan want it.
 func (g *Got) File() File {
-	return File{Name: g.Name, Src: g, Size: g.Size, SHA256: g.SHA256, From: g.From}
+	return File{Name: g.Name, Src: g, Size: g.Size, SHA256: g.SHA256, From: g.From, Verified: g.Verified}
 }
 
 // Files brings the installers of packages and gives the function that Want.Files

@@ -60,17 +60,22 @@ func TestTruncatedInstallerIsRefused(t *testing.T) {
 		switch {
 		case want != "":
 			refusal(t, err, want)
-		case err != nil || runSize(got[0], got[0].Size) != int64(len(data)):
-			t.Errorf("%v: makeself says %d, it has %d", err, runSize(got[0], got[0].Size), len(data))
+		case err != nil || readRun(got[0], got[0].Size).size() != int64(len(data)):
+			t.Errorf("%v: makeself says %d, it has %d", err, readRun(got[0], got[0].Size).size(), len(data))
 		}
 	}
+	data[len(data)-1000] ^= 1
+	plant(t, run, data)
+	f, _ := fetcher(t, filepath.Dir(run))
+	_, err = f.Get(t.Context(), []Item{{Name: "a.run"}})
+	refusal(t, err, "md5")
 }
 
 func FuzzRunSize(f *testing.F) {
 	f.Add([]byte("#!/bin/sh\nskip=\"3\"\nfilesizes=\"12\"\nabc"))
 	f.Add([]byte("#!/bin/sh\nhead -n 999999999\nfilesizes=\"1 2\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if n := runSize(gotOf(data), int64(len(data))); n < 0 || n > 2*maxFile {
+		if n := readRun(gotOf(data), int64(len(data))).size(); n < 0 || n > 2*maxFile {
 			t.Errorf("%d", n)
 		}
 	})

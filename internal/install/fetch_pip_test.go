@@ -182,6 +182,7 @@ func TestWheelsOfAFolder(t *testing.T) {
 	wheel(t, dir, "torch-npu", "2.9.0", "cp311-cp311-manylinux_2_28_aarch64")
 	wheel(t, dir, "torch", "2.9.0", "cp311-cp311-manylinux2014_aarch64.manylinux_2_17_aarch64")
 	wheel(t, dir, "torch", "2.9.0", "cp311-cp311-manylinux_2_28_x86_64")
+	wheel(t, dir, "torch", "2.8.0+cpu", "cp311-cp311-manylinux_2_28_x86_64")
 	wheel(t, dir, "torch", "2.9.0", "cp312-cp312-manylinux_2_28_aarch64")
 	wheel(t, dir, "safetensors", "0.5", "cp38-abi3-manylinux_2_17_aarch64")
 	wheel(t, dir, "attrs", "25.1", "py3-none-any")
@@ -189,6 +190,11 @@ func TestWheelsOfAFolder(t *testing.T) {
 	got, err := f.Wheels(t.Context(), Wheels{Requirements: []string{"torch_npu==2.9.0", "torch==2.9.0", "attrs[a,b]>=20"}, Python: "3.11", Arch: "aarch64"})
 	if err != nil || len(got) != 4 {
 		t.Errorf("%q %v", names(got), err)
+	}
+	for _, ask := range []string{"torch==2.8.0", "torch==2.8.0+cpu"} { // X is any build of X
+		if got, err := f.Wheels(t.Context(), Wheels{Requirements: []string{ask}, Python: "3.11", Arch: "x86_64"}); err != nil || !slices.Contains(names(got), "torch-2.8.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl") {
+			t.Errorf("%s: %q %v", ask, names(got), err)
+		}
 	}
 	_, err = f.Wheels(t.Context(), Wheels{Requirements: []string{"torch==2.8.0", "numpy"}, Python: "3.11", Arch: "aarch64"})
 	refusal(t, err, "2 Python packages are missing")

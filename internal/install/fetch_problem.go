@@ -91,6 +91,8 @@ func (f *Fetcher) missing(lacking []Item) *report.Problem {
 	var why []report.Text
 	for _, it := range lacking {
 		switch {
+		case f.shelf != nil && otherArch(it.Name, f.shelf.names()) != "":
+			why = append(why, report.T("%s is not in %s; %s there is for another architecture", "%s 不在 %s 中；其中的 %s 适用于其他架构", it.Name, f.shelf.String(), otherArch(it.Name, f.shelf.names())))
 		case f.shelf != nil:
 			why = append(why, report.T("%s is not in %s%s", "%s 不在 %s 中%s", it.Name, f.shelf.String(), report.Meant(it.Name, f.shelf.names())))
 		case it.Page != "":
@@ -104,6 +106,19 @@ func (f *Fetcher) missing(lacking []Item) *report.Problem {
 		Do:  report.T("download them elsewhere and name their folder with --from", "在其他机器下载后用 --from 指定所在目录"),
 		Run: "ascendctl install-cann --print-urls", Exit: report.ExitFailed, Err: errMissing,
 	}
+}
+
+// otherArch names a file that differs in nothing but the architecture.
+func otherArch(name string, names []string) string {
+	bare := func(s string) string {
+		return strings.NewReplacer("aarch64", "*", "x86_64", "*", "x86-64", "*").Replace(strings.TrimSuffix(strings.TrimSuffix(s, ".zip"), ".run"))
+	}
+	for _, n := range names {
+		if n != name && bare(n) == bare(name) && strings.Contains(bare(n), "*") {
+			return n
+		}
+	}
+	return ""
 }
 
 func lined(all []report.Text) report.Text {

@@ -60,7 +60,8 @@ func (f *Fetcher) shelvedWheels(ctx context.Context, w Wheels) (out []*Got, err 
 		if err := f.measure(ctx, Item{ID: name, Name: n}, g); err != nil {
 			return nil, err
 		}
-		have[name], have[name+"=="+version] = true, true
+		public, _, _ := strings.Cut(version, "+") // X asks for any build of X
+		have[name], have[name+"=="+version], have[name+"=="+public] = true, true, true
 		out = append(out, g)
 	}
 	var why []report.Text

@@ -156,11 +156,21 @@ func (s *site) broken(t testing.TB, b *breaking, how int) {
 			return
 		}
 		s.same(t, s.after, where+"; after the same command again")
+		s.tidy(t, where+"; after the same command again")
 	}
 	if back, err := s.undo(t, s.Dial(t, login), ""); err != nil && !nothingLeft(err) {
 		t.Errorf("%s; undo: %+v %v\n%s", where, back, err, told(err))
 	}
 	s.same(t, s.before, where+"; after undo")
+	s.tidy(t, where+"; after undo")
+}
+
+// tidy: no package, and nothing that an installer unpacked, is left in our folders.
+func (s *site) tidy(t testing.TB, when string) {
+	t.Helper()
+	if left := s.Sh(t, "find /var/lib/ascendctl/stage /home/ubuntu/.local/state/ascendctl/stage -mindepth 1 2>/dev/null || :"); left != "" {
+		t.Errorf("%s there still is\n%s", when, left)
+	}
 }
 
 // nothingLeft: the broken run had changed nothing, or taken all back.
@@ -253,7 +263,7 @@ func TestEveryStepSurvivesEveryBreak(t *testing.T) {
 			}
 			if !t.Failed() {
 				t.Logf("%d points, 100 %% converged and undone: %v", total(s.points), s.points)
-				t.Logf("not restored by undo: %s; /tmp of killed programs; device nodes, which follow the restarts", strings.Join(sorted(stays("~")), " "))
+				t.Logf("not restored by undo: %s; /tmp of a killed pip; device nodes, which follow the restarts", strings.Join(sorted(stays("~")), " "))
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package install
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // names nothing known, 3 for versions that do not belong together. What the
 // host lacks is no error but a finding; see Set.Refused.
 func Steps(w Want, f *facts.Facts, m *matrix.Matrix, d *Data) (*Set, error) {
-	w.With = slices.DeleteFunc(slices.Clone(w.With), func(s string) bool { return strings.TrimSpace(s) == "" })
+	w.With = w.sets()
 	j := &job{Want: w, f: f, m: m, d: d, set: &Set{}}
 	for _, do := range []func() error{j.place, j.follow, j.pickCANN, j.pickDriver, j.pickPackages, j.judge, j.assemble} {
 		if err := do(); err != nil {
@@ -57,7 +58,8 @@ type job struct {
 	venv    string
 	system  system
 
-	pythonWhy report.Text // why the Python of the host does not do
+	unverified []string    // files whose digest no list has
+	pythonWhy  report.Text // why the Python of the host does not do
 }
 
 // Where things of a plan lie besides the install path.
@@ -135,7 +137,7 @@ func (j *job) assemble() error {
 		what = report.T("CANN %s (row %s)", "CANN %s（版本配套表 %s）", j.cann.Text, j.rowName)
 	}
 	j.set.Row = j.rowName
-	j.set.Plan = plan.Plan{Name: j.name(), Title: what, Again: j.Again}
+	j.set.Plan = plan.Plan{Name: j.Name(), Title: what, Again: j.Again}
 	for _, steps := range []func() ([]plan.Step, error){j.osSteps, j.driverSteps, j.cannSteps, j.nnalSteps, j.pythonSteps, j.dockerSteps} {
 		more, err := steps()
 		if err != nil {
@@ -146,6 +148,12 @@ func (j *job) assemble() error {
 		}
 		j.set.Plan.Steps = append(j.set.Plan.Steps, more...)
 	}
+	if n := len(j.WheelFiles); n > 0 {
+		j.unverified = append(j.unverified, fmt.Sprintf("%d x .whl", n))
+	}
+	if len(j.unverified) > 0 {
+		j.note(report.T("not verified, for no list of the vendor has the sha256: %s", "未验证，厂商列表中没有其 sha256：%s", strings.Join(unique(j.unverified), ", ")))
+	}
 	return nil
 }
 
@@ -155,17 +163,27 @@ func (j *job) wantsFolder(more []plan.Step) bool {
 	return slices.ContainsFunc(more, needs) && !slices.ContainsFunc(j.set.Plan.Steps, needs)
 }
 
-// name is made of what was wanted, not of what it came to: after the driver is
-// in, the same command must find its own journal.
-func (j *job) name() string {
+// Name of the plan in journals is made of what was wanted, not of what it came
+// to: after the driver is in, the same command must find its own journal.
+func (w Want) Name() string {
 	words := []string{"install-cann"}
-	for _, w := range []struct{ key, value string }{{"for", j.For}, {"cann", j.CANN}, {"driver", j.Driver}, {"with", strings.Join(j.With, ",")}, {"docker-runtime", j.DockerRuntime}, {"path", j.Path}} {
-		if w.value != "" {
-			words = append(words, w.key+"="+w.value)
+	for _, o := range []struct{ key, value string }{{"for", w.For}, {"cann", w.CANN}, {"driver", w.Driver}, {"with", strings.Join(w.sets(), ",")}, {"docker-runtime", w.DockerRuntime}, {"path", w.Path}} {
+		if o.value != "" {
+			words = append(words, o.key+"="+o.value)
 		}
 	}
-	if j.User {
+	if w.User {
 		words = append(words, "user")
 	}
 	return report.Line(words...)
+}
+
+// sets are the Python sets as the data calls them.
+func (w Want) sets() (out []string) {
+	for _, s := range w.With {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, strings.NewReplacer("vllm_ascend", "vllm-ascend", "torch-npu", "torch_npu").Replace(s))
+		}
+	}
+	return out
 }

@@ -16,7 +16,9 @@ var engines = map[string]struct{ section, part string }{
 	"vllm-ascend": {"vllm_ascend.releases", "vllm_ascend"},
 	"mindie":      {"mindie.rows", "mindie"},
 	"mindspore":   {"mindspore.rows", "mindspore"},
+	"sglang":      {"sglang.images", "sglang"},
 	"torch_npu":   {"torch_npu.releases", "torch_npu"},
+	"torch":       {"torch_npu.releases", "torch"},
 	"om":          {},
 }
 
@@ -37,6 +39,9 @@ func (j *job) follow() error {
 		return usage(report.T("no workload is called %s%s", "没有名为 %s 的工作负载%s", name, report.Meant(name, slices.Clone(known))),
 			report.T("the workloads are: %s", "可用的工作负载：%s", strings.Join(known, ", ")))
 	}
+	if name == "torch" && version == "" { // the newest is that of the adapter
+		name, e = "torch_npu", engines["torch_npu"]
+	}
 	j.engine = name
 	if e.section == "" {
 		return nil
@@ -45,12 +50,12 @@ func (j *job) follow() error {
 	if err != nil {
 		return err
 	}
-	row, err := j.rowOf(name, e.part, version, rows)
+	row, has, err := j.rowOf(name, e.part, version, rows)
 	if err != nil {
 		return err
 	}
 	file, _, _ := strings.Cut(e.section, ".")
-	j.row, j.version, j.rowName = row, row.Str(e.part), file+"/"+row.ID
+	j.row, j.version, j.rowName = row, has, file+"/"+row.ID
 	if n := row.Prose("note"); !n.IsZero() {
 		j.note(report.T("row %s says: %s", "版本配套表 %s 注明：%s", j.rowName, n))
 	}
@@ -58,56 +63,73 @@ func (j *job) follow() error {
 }
 
 // rowOf is the row of a version, or without one that of the newest final
-// release that this chip and driver can run.
-func (j *job) rowOf(name, part, version string, rows []book.Row) (*book.Row, error) {
+// release that this chip and driver can run; and the version as the row has it.
+func (j *job) rowOf(name, part, version string, rows []book.Row) (*book.Row, string, error) {
 	scheme := matrix.PEP440
 	if part == "mindie" {
 		scheme = matrix.CANN
 	}
 	wanted, _ := matrix.Parse(scheme, version)
+	type pick struct {
+		row *book.Row
+		has matrix.Version
+	}
 	var known []string
-	var best, fallback *book.Row
-	var newest matrix.Version
+	var best, fallback pick
 	for i := range rows {
-		r := &rows[i]
-		v, ok := matrix.Parse(scheme, r.Str(part))
-		if !ok || r.Str("cann") == "" {
-			continue
-		}
-		known = append(known, v.Text)
-		if version != "" {
-			if v.Equal(wanted) && (best == nil || j.CANN != "" && j.supported(matrix.Parts{part: v.Text, "cann": j.CANN}) && strings.EqualFold(r.Str("cann"), j.CANN)) {
-				best = r
+		for _, text := range rows[i].Strs(part) { // a row may be that of several
+			r := &rows[i]
+			v, ok := matrix.Parse(scheme, text)
+			if !ok || r.Str("cann") == "" {
+				continue
 			}
-			continue
-		}
-		if c, ok := v.Compare(newest); !v.Finished() || newest.Known() && ok && c <= 0 {
-			continue
-		}
-		ask := matrix.Parts{part: v.Text}
-		j.given(ask, "chip", j.soc)
-		if !strings.HasSuffix(r.Str("cann"), ".X") {
-			ask["cann"] = r.Str("cann")
-			j.given(ask, "driver", j.f.Driver.Value.Version)
-		}
-		switch answer := j.answer(ask); {
-		case answer == matrix.Supported:
-			best, newest = r, v
-		case answer == matrix.Unknown && fallback == nil:
-			fallback = r
+			known = append(known, v.Text)
+			if version != "" {
+				if v.Equal(wanted) && (best.row == nil || j.CANN != "" && j.supported(matrix.Parts{part: v.Text, "cann": j.CANN}) && strings.EqualFold(r.Str("cann"), j.CANN)) {
+					best = pick{r, v}
+				}
+				continue
+			}
+			if c, ok := v.Compare(best.has); !v.Finished() || best.has.Known() && ok && c <= 0 {
+				continue
+			}
+			switch answer := j.runs(part, v.Text, r.Str("cann")); {
+			case answer == matrix.Supported:
+				best = pick{r, v}
+			case answer == matrix.Unknown && fallback.row == nil:
+				fallback = pick{r, v}
+			}
 		}
 	}
-	if best = cmp.Or(best, fallback); best != nil {
-		return best, nil
+	if best.row == nil {
+		best = fallback
 	}
+	if best.row != nil {
+		return best.row, best.has.Text, nil
+	}
+	return nil, "", noRow(name, part, version, known)
+}
+
+// runs is what the matrix says of a release on this chip and driver.
+func (j *job) runs(part, version, cann string) matrix.Answer {
+	ask := matrix.Parts{part: version}
+	j.given(ask, "chip", j.soc)
+	if !strings.HasSuffix(cann, ".X") {
+		ask["cann"] = cann
+		j.given(ask, "driver", j.f.Driver.Value.Version)
+	}
+	return j.answer(ask)
+}
+
+func noRow(name, part, version string, known []string) error {
 	if version == "" {
-		return nil, usage(report.T("no release of %s is known to run on this host", "没有已知可在此主机上运行的 %s 版本", name),
+		return usage(report.T("no release of %s is known to run on this host", "没有已知可在此主机上运行的 %s 版本", name),
 			report.T("name a version, such as --for %s@%s", "指定一个版本，例如 --for %s@%s", name, last(known)))
 	}
 	p := usage(report.T("no row of the compatibility data has %s %s%s", "版本配套表中没有 %s %s%s", name, version, report.Meant(version, slices.Clone(known))),
 		report.T("the newest known are: %s", "已知的最新版本：%s", strings.Join(known[max(0, len(known)-6):], ", ")))
 	p.Run = report.Line("ascendctl", "compat", "check", part+"="+version)
-	return nil, p
+	return p
 }
 
 func last(words []string) string {

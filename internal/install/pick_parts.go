@@ -98,10 +98,7 @@ func (j *job) pickDocker() error {
 // workload, else in the row of that framework for the chosen CANN.
 func (j *job) pickPython() error {
 	j.pins = matrix.Parts{}
-	for i, set := range j.With {
-		set = strings.ReplaceAll(strings.TrimSpace(set), "vllm_ascend", "vllm-ascend")
-		set = strings.ReplaceAll(set, "torch-npu", "torch_npu")
-		j.With[i] = set
+	for _, set := range j.With {
 		if j.d.python(set) == nil {
 			var known []string
 			for _, r := range j.d.pythons {

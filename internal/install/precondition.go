@@ -3,11 +3,9 @@ package install
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/ascendctl/ascendctl/internal/facts"
 	"github.com/ascendctl/ascendctl/internal/host"
 	"github.com/ascendctl/ascendctl/internal/matrix"
 	"github.com/ascendctl/ascendctl/internal/plan"
@@ -71,6 +69,7 @@ func (j *job) knownSystem() report.Finding {
 	f := finding("install.system", report.T("the package manager of this distribution is known", "已知该发行版的包管理器"), j.system.manager != nil,
 		cmp.Or(j.f.OS.Source, "/etc/os-release"), said(j.f.OS.Value.Name, j.f.OS.Value.ID, j.f.OS.Note, "?"))
 	f.Fix = report.T("install its packages by hand: gcc, make, dkms, kernel headers of the running kernel, pciutils, net-tools; then leave them out of the plan", "手动安装所需软件包：gcc、make、dkms、当前内核的头文件、pciutils、net-tools；然后在变更计划中略去此步")
+	f.Run = j.with("--skip-os-packages")
 	return f
 }
 
@@ -84,8 +83,20 @@ func (j *job) rights() report.Finding {
 	root := j.f.Identity.Known() && uid == 0
 	f := finding("install.root", report.T("the login is root, or may become it", "登录用户为 root，或可以提权"), root || j.Elevate == host.Known || j.Elevate == "" && sudo != "",
 		cmp.Or(j.f.Identity.Source, "id"), said(fmt.Sprintf("uid=%d, sudo: %s", uid, cmp.Or(sudo, "-"))))
-	f.Fix = report.T("log in as root, allow sudo, or install CANN for this user alone", "以 root 登录、允许 sudo，或仅为该用户安装 CANN")
+	f.Fix = report.T("log in as root, or allow sudo", "以 root 登录，或允许 sudo")
+	if j.hdk == nil { // else there would be no driver
+		f.Fix = report.T("log in as root, allow sudo, or install CANN for this user alone", "以 root 登录、允许 sudo，或仅为该用户安装 CANN")
+		f.Run = j.with("--user-install")
+	}
 	return f
+}
+
+// with is the command line with another flag, to look at what it makes of it.
+func (j *job) with(flag string) string {
+	if j.Again == "" {
+		return ""
+	}
+	return j.Again + " " + flag + " --dry-run"
 }
 
 // driverKnown: a driver that could not be asked about might be there, and one
@@ -106,7 +117,7 @@ func (j *job) driverKnown() report.Finding {
 	case absent && j.onBoard():
 		f.Status, f.Fix = report.Fail, report.T("write the vendor's image of this board: it has the driver", "烧录该开发板的厂商镜像：其中包含驱动")
 	case absent && j.User:
-		f.Status, f.Severity = report.Fail, report.Warning
+		f.Status = report.Warn
 		f.Fix = report.T("the driver needs root: install it first", "驱动需要 root 权限：先行安装")
 	}
 	return f
@@ -145,9 +156,10 @@ func (j *job) brings() bool {
 	return slices.ContainsFunc(j.set.Plan.Steps, func(s plan.Step) bool { return s.ID == "os.packages" })
 }
 
-// idle: a driver is not exchanged under running work.
+// idle: a driver is not exchanged under running work. One that an unfinished run
+// of this plan has brought already is not exchanged.
 func (j *job) idle() report.Finding {
-	if j.hdk == nil {
+	if j.hdk == nil || j.Unfinished && sameHDK(j.hdk.Version, j.f.Driver.Value.Version) {
 		return report.Finding{}
 	}
 	return j.quiet()
@@ -159,6 +171,9 @@ func (j *job) quiet() report.Finding {
 		who = append(who, fmt.Sprintf("%d %s", p.PID, cmp.Or(p.Command, p.Name)))
 	}
 	f := finding("install.busy", report.T("no process uses an NPU", "没有进程占用 NPU"), len(who) == 0, cmp.Or(j.f.Processes.Source, "npu-smi info"), cmp.Or(said(strings.Join(who[:min(5, len(who))], "; ")), noneSeen()))
+	if !j.f.Processes.Known() && j.f.Driver.Known() { // could not ask is not none
+		f.Status, f.Evidence[0].Seen = report.Unknown, cmp.Or(said(j.f.Processes.Note), stateWord(j.f.Processes.State))
+	}
 	f.Fix = report.T("end these processes first", "先结束这些进程")
 	f.Run = report.Line("ascendctl", "top", "--host", j.f.Target)
 	return f
@@ -289,105 +304,9 @@ func (j *job) pythonFits() report.Finding {
 			f.Evidence[0].Seen = report.T("%s, no module venv", "%s，没有 venv 模块", f.Evidence[0].Seen)
 		}
 	}
-	f.Fix = report.T("install a fitting Python, and name it", "安装匹配的 Python 并指定该解释器")
+	f.Fix = report.T("install a fitting Python, and name it: --set python=FILE", "安装匹配的 Python 并指定该解释器：--set python=FILE")
 	if !j.pythonWhy.IsZero() {
 		f.Text = j.pythonWhy
 	}
 	return f
-}
-
-// rooms hold the space that is needed against what is free, per file system:
-// two needs of one file system add up.
-func (j *job) rooms() {
-	type need struct {
-		good, least int64
-		paths       []string
-		disk        facts.Fact[facts.Disk]
-	}
-	needs := map[string]*need{}
-	var order []string
-	for _, r := range j.d.rooms {
-		at := j.roomAt(r)
-		if at == "" {
-			continue
-		}
-		d := diskOf(j.f, at)
-		key := cmp.Or(d.Value.Mount, at)
-		n := needs[key]
-		if n == nil {
-			n = &need{disk: d}
-			needs[key], order = n, append(order, key)
-		}
-		n.good, n.least, n.paths = n.good+r.GoodGiB<<20, n.least+r.LeastGiB<<20, append(n.paths, at)
-	}
-	for _, key := range order {
-		n := needs[key]
-		room := Room{Path: n.paths[0], NeedKB: n.good, AvailKB: -1}
-		f := finding("install.disk", report.T("%s has room for what is installed", "%s 有足够的安装空间", strings.Join(unique(n.paths), ", ")), true, "df "+n.paths[0], cmp.Or(said(n.disk.Note), stateWord(host.Unknown)))
-		f.Evidence[0].Wanted = said(gib(n.good))
-		switch {
-		case !n.disk.Known():
-			f.Status = report.Unknown
-		case n.disk.Value.ReadOnly:
-			f.ID, f.Status, f.Evidence[0].Seen = "install.readonly", report.Fail, report.T("read-only", "只读")
-		case slices.Contains(n.paths, j.tmp()) && n.disk.Value.NoExec:
-			f.ID, f.Status, f.Evidence[0].Seen = "install.tmp", report.Fail, said("noexec")
-		default:
-			room.AvailKB = n.disk.Value.AvailKB
-			f.Evidence[0].Seen = report.T("%s free", "可用 %s", gib(room.AvailKB))
-			if room.AvailKB < n.good {
-				f.Status = report.Warn
-			}
-			if room.AvailKB < n.least && !j.Unfinished { // much of it may be there already
-				f.Status = report.Fail
-			}
-		}
-		f.Fix = report.T("free space there, or choose another place for packages, for the environment or for CANN", "在该处释放空间，或为软件包、Python 环境或 CANN 另选位置")
-		j.set.Rooms = append(j.set.Rooms, room)
-		j.set.Findings = append(j.set.Findings, f)
-	}
-}
-
-// tmp is where installers unpack.
-func (j *job) tmp() string { return cmp.Or(j.Tmpdir, "/tmp") }
-
-// roomAt is the path a row speaks of; "" when nothing goes there.
-func (j *job) roomAt(r roomRow) string {
-	cann := len(j.set.Packages) > 0 && !j.managed("cann")
-	switch {
-	case r.ID == "driver" && j.hdk == nil, r.ID == "venv" && len(j.With) == 0, r.ID != "driver" && r.ID != "venv" && !cann:
-		return ""
-	}
-	root := j.root
-	if r.ID == "driver" {
-		root = vendorRoot
-	}
-	return strings.NewReplacer("{install}", root, "{tmp}", j.tmp(), "{stage}", j.stage, "{venv}", j.venv).Replace(r.At)
-}
-
-func gib(kb int64) string { return fmt.Sprintf("%.1f GiB", float64(kb)/(1<<20)) }
-
-// diskOf is the file system of a path, or of the nearest folder above that was
-// asked about.
-func diskOf(f *facts.Facts, p string) facts.Fact[facts.Disk] {
-	for at := p; ; at = path.Dir(at) {
-		if d, ok := f.Disks[at]; ok && d.State != "" {
-			return d
-		}
-		if at == "/" || at == "." {
-			return facts.Fact[facts.Disk]{State: host.Unknown, Note: "not asked"}
-		}
-	}
-}
-
-// Disks are the paths whose file systems a look must ask about for this want.
-func (w Want) Disks(home string) (out []string) {
-	out = []string{"/var/lib", "/opt", cmp.Or(w.Path, vendorRoot), cmp.Or(w.Tmpdir, "/tmp")}
-	if w.Venv != "" {
-		out = append(out, w.Venv)
-	}
-	if w.User && home != "" {
-		out = append(out, home)
-	}
-	return out
 }

@@ -54,16 +54,23 @@ func (j *job) fileOf(in *installing) (File, error) {
 				}
 			}
 		}
+		if !f.Verified {
+			j.unverified = append(j.unverified, f.Name)
+		}
 		return f, nil
 	}
 	if !j.have(in.part) || j.Unfinished {
 		j.set.Missing = append(j.set.Missing, in.part)
+		if in.pack.SHA256 == "" {
+			j.unverified = append(j.unverified, in.pack.File)
+		}
 	}
 	return File{Src: notHere{}, Size: max(1, in.pack.Size), SHA256: cmp.Or(in.pack.SHA256, strings.Repeat("0", 64)), From: cmp.Or(in.pack.URL, in.pack.File)}, nil
 }
 
 // installerStep brings the .run into a folder that only its user can write,
-// runs it as a job that outlives the connection, and takes it away again.
+// runs it as a job that outlives the connection, and takes it away again. It
+// unpacks there too, so that what a killed installer leaves goes with the folder.
 func (j *job) installerStep(in installing, f File) plan.Step {
 	dir := path.Join(j.stage, in.step)
 	run := path.Join(dir, cmp.Or(f.Name, in.pack.likely(in.part)))
@@ -73,7 +80,7 @@ func (j *job) installerStep(in installing, f File) plan.Step {
 		argv = append([]string{"bash", "-c", `. "$1"; shift; exec "$@"`, "bash", in.source}, argv...)
 	}
 	row := j.d.installer(in.part)
-	c := plan.Command{Argv: argv, Env: j.installerEnv(), Check: done, OK: row.Accept, Touch: in.touch, Undo: in.undo, Long: true}
+	c := plan.Command{Argv: argv, Env: installerEnv(dir), Check: done, OK: row.Accept, Touch: in.touch, Undo: in.undo, Long: true}
 	if row.Answer != "" {
 		c.Stdin = row.Answer + "\n"
 	}
@@ -81,11 +88,11 @@ func (j *job) installerStep(in installing, f File) plan.Step {
 	if in.root {
 		owner = "root:root"
 	}
+	clear := []string{"rm", "-rf", "--", dir}
 	acts := []plan.Act{
 		plan.Dir{Path: dir, Mode: 0o700, Owner: owner},
 		plan.Upload{Path: run, Src: f.Src, Size: f.Size, SHA256: f.SHA256, From: f.From, Mode: 0o500, Owner: owner},
-		c,
-		plan.Command{Argv: []string{"rm", "-rf", "--", dir}, Always: true},
+		plan.Command{Undo: clear}, c, plan.Command{Argv: clear, Always: true},
 	}
 	return plan.Step{ID: in.step, Title: in.title, Needs: append([]string{stageStep}, in.needs...), Do: acts, Check: done, Root: in.root}
 }
@@ -128,10 +135,4 @@ func (j *job) folderStep() plan.Step {
 
 // installerEnv: an installer unpacks in TMPDIR, and the driver's must not meet
 // libraries of an old CANN (source: ascend-deployer clears it too).
-func (j *job) installerEnv() []string {
-	env := []string{"LD_LIBRARY_PATH="}
-	if j.Tmpdir != "" {
-		env = append(env, "TMPDIR="+j.Tmpdir)
-	}
-	return env
-}
+func installerEnv(dir string) []string { return []string{"LD_LIBRARY_PATH=", "TMPDIR=" + dir} }

@@ -136,7 +136,7 @@ func (j *job) before(part string) string {
 // without any driver.
 func withoutUndo(s plan.Step) plan.Step {
 	for i, a := range s.Do {
-		if c, ok := a.(plan.Command); ok && !c.Always {
+		if c, ok := a.(plan.Command); ok && !c.Always && len(c.Argv) > 0 {
 			c.Undo, c.Touch = nil, nil
 			s.Do[i] = c
 		}

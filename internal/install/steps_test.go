@@ -108,9 +108,9 @@ func spelt(s *Set, err error) string {
 		for _, a := range st.Do {
 			switch a := a.(type) {
 			case plan.Command:
-				if len(a.Argv) == 0 {
+				if len(a.Argv) == 0 && a.Undo[0] != "rm" {
 					fmt.Fprintf(&b, "     undo %s\n", report.Line(a.Undo...))
-				} else if !a.Always {
+				} else if len(a.Argv) > 0 && !a.Always {
 					fmt.Fprintf(&b, "     %s\n", report.Line(append(a.Env, a.Argv...)...))
 				}
 			case plan.Upload:

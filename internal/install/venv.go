@@ -97,10 +97,8 @@ func (j *job) venvDirs() []plan.Act {
 // torch that the usual index lacks: an index that has it is named, or torch is
 // the usual one and the adapter goes in without its requirements.
 func (j *job) wheels() (w wheels) {
-	plain := j.noTorchIndex() && j.arch == "x86_64" && !slices.ContainsFunc(j.With, func(set string) bool {
-		row := j.d.python(set) // all that needs that build can do without
-		return row.Local != "" && len(row.Plain) == 0
-	})
+	why := j.plainTorch()
+	plain := !why.IsZero()
 	for _, set := range j.With {
 		row := j.d.python(set)
 		w.builds = w.builds || row.Builds
@@ -139,28 +137,41 @@ func (j *job) wheels() (w wheels) {
 		needed := slices.ContainsFunc(r.For, func(name string) bool {
 			return slices.ContainsFunc(w.pins, func(p string) bool { return strings.HasPrefix(p, name+"==") })
 		})
-		if j.Pip.Wheels == "" && needed && !plain && (r.Arch == "" || r.Arch == j.arch && len(j.Pip.Extra) == 0) {
+		if j.Pip.Wheels == "" && needed && !plain && (r.Arch == "" && j.Pip.IndexURL == "" || r.Arch == j.arch && len(j.Pip.Extra) == 0) {
 			w.indexes = append(w.indexes, r.URL)
 		}
 	}
-	if plain && len(w.alone) > 0 {
-		j.note(report.T("no index with torch==%s+cpu is in reach: torch is the usual build (with CUDA libraries, 4.7 GB), and torch-npu goes in with --no-deps", "无法访问提供 torch==%s+cpu 的索引：torch 采用常规构建（含 CUDA 库，4.7 GB），torch-npu 用 --no-deps 安装", j.pins["torch"]))
+	if len(w.alone) > 0 {
+		j.note(why)
 	}
 	return w
 }
 
-// noTorchIndex: the CPU index is known to be out of reach, and no other place
-// was named that could have the build.
-func (j *job) noTorchIndex() bool {
-	if len(j.Pip.Extra) > 0 || j.Pip.Wheels != "" || j.Pip.IndexURL != "" {
-		return false
-	}
-	for _, r := range j.d.indexes {
-		if reachable, asked := j.f.Reachable.Value[hostOf(r.URL)]; slices.Contains(r.For, "torch") && asked {
-			return !reachable
+// plainTorch says why torch==X+cpu is not to be had, or may not be: then torch
+// is the usual build. Zero: it is, nobody needs it, or a set cannot do without.
+func (j *job) plainTorch() (why report.Text) {
+	needs := slices.ContainsFunc(j.With, func(set string) bool {
+		row := j.d.python(set)
+		return row.Local != "" && len(row.Plain) == 0
+	})
+	build := "torch==" + j.pins["torch"] + "+cpu"
+	switch {
+	case needs || j.arch != "x86_64":
+	case len(j.WheelFiles) > 0:
+		if !slices.ContainsFunc(j.WheelFiles, func(f File) bool { return strings.HasPrefix(f.Name, "torch-"+j.pins["torch"]+"+cpu-") }) {
+			why = report.T("%s is not among the wheels: torch is the build that is, and torch-npu goes in with --no-deps", "wheel 中没有 %s：torch 采用其中已有的构建，torch-npu 用 --no-deps 安装", build)
+		}
+	case j.Pip.Wheels != "" || len(j.Pip.Extra) > 0:
+	case j.Pip.IndexURL != "":
+		why = report.T("pip asks the named index alone, which may lack %s: torch is the build it has, and torch-npu goes in with --no-deps", "pip 只访问指定的索引，其中可能没有 %s：torch 采用该索引中的构建，torch-npu 用 --no-deps 安装", build)
+	default:
+		for _, r := range j.d.indexes {
+			if reachable, asked := j.f.Reachable.Value[hostOf(r.URL)]; slices.Contains(r.For, "torch") && asked && !reachable {
+				why = report.T("no index with %s is in reach: torch is the usual build (with CUDA libraries, 7 GB), and torch-npu goes in with --no-deps", "无法访问提供 %s 的索引：torch 采用常规构建（含 CUDA 库，7 GB），torch-npu 用 --no-deps 安装", build)
+			}
 		}
 	}
-	return false
+	return why
 }
 
 func hostOf(address string) string {

@@ -63,6 +63,8 @@ type File struct {
 	Size   int64
 	SHA256 string // of these bytes
 	From   string // for people: a URL or a file
+	// Verified: a list of the vendor has the digest of it, or of the zip around it.
+	Verified bool
 }
 
 // Set is a plan and how it came about.

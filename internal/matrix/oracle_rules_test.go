@@ -230,10 +230,25 @@ func (o *oracle) torchCANN(p map[string]string) (out []rune) {
 	if n := p["torch_npu"]; n != "" {
 		out = append(out, o.oneTorchCANN(n, cann))
 	}
-	if p["pta"] != "" {
+	if p["pta"] != "" && !o.packageOf(p["torch_npu"], p["pta"]) {
 		out = append(out, o.ptaCANN([]string{p["pta"]}, cann, false))
 	}
 	return out
+}
+
+// packageOf: a row of the package is of this PTA, so its answer is that of both.
+func (o *oracle) packageOf(npu, pta string) bool {
+	if npu == "" {
+		return false
+	}
+	for _, table := range []string{"releases", "tagged_packages", "dev_and_local"} {
+		for _, r := range o.pick("torch_npu."+table, "torch_npu", npu) {
+			if r.s("disputed") != "true" && r.s("pta") != "" && strings.EqualFold(r.s("pta"), pta) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (o *oracle) oneTorchCANN(n, cann string) rune {
@@ -265,7 +280,7 @@ func (o *oracle) ptaCANN(ptas []string, cann string, disputed bool) rune {
 			if o.covers("num", r.s("pta"), p) && o.any("cann", r.l("cann"), cann) {
 				return yes
 			}
-			if firstTwo(r.s("pta")) != firstTwo(p) || !o.read("num", p).ok {
+			if firstTwo(r.s("pta")) != firstTwo(p) {
 				continue
 			}
 			for _, c := range r.l("cann") {

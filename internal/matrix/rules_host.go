@@ -186,6 +186,92 @@ func (m *Matrix) plain(section string) []*book.Row {
 	return table(m, section, func(r *book.Row) *book.Row { return r })
 }
 
+// r14: the C library is new enough for the wheels.
+func (s *stack) r14() {
+	if !s.has("glibc") || !s.hasAny("torch_npu", "mindie") {
+		return
+	}
+	have := s.version["glibc"]
+	if !have.Known() {
+		s.add("R14", unread(s, "glibc"), "glibc")
+		return
+	}
+	if s.has("torch_npu") && s.version["torch_npu"].Known() {
+		s.add("R14", s.wheelGlibc(have), "glibc", "torch_npu")
+	}
+	if s.has("mindie") {
+		s.add("R14", s.mindieGlibc(have), "glibc", "mindie")
+	}
+}
+
+// wheelGlibc: the level of the wheels of this torch and arch; without an arch
+// only where both have the same.
+func (s *stack) wheelGlibc(have Version) judged {
+	base, _ := Parse(PEP440, s.version["torch_npu"].Base())
+	level := map[string]*book.Row{}
+	for _, r := range s.m.plain("torch_npu.wheels") {
+		if !parseSpec(PEP440, r.Str("torch")).has(base, "") {
+			continue
+		}
+		for _, arch := range []string{"x86_64", "aarch64"} {
+			if a := r.Str("arch"); (a == arch || a == "both") && level[arch] == nil {
+				level[arch] = r
+			}
+		}
+	}
+	row := level[s.version["arch"].Text]
+	if !s.has("arch") {
+		x, a := level["x86_64"], level["aarch64"]
+		if x == nil || a == nil || x.Str("glibc") != a.Str("glibc") {
+			return judged{}
+		}
+		if row = x; guess(a) {
+			row = a
+		}
+	}
+	if row == nil {
+		return judged{}
+	}
+	return glibcLevel("torch_npu", row, row.Str("glibc"), have)
+}
+
+func glibcLevel(file string, row *book.Row, level string, have Version) judged {
+	want := parsePattern(Opaque, level)
+	j := judged{answer: evidence(row), file: file, row: row, text: report.T("glibc %s, wanted %s", "glibc %s，要求 %s", have.Text, level)}
+	switch {
+	case j.answer != Supported:
+		j.text = suspected(row, j.text)
+	case have.before(want.v):
+		j.answer = Unsupported
+	}
+	return j
+}
+
+// mindieGlibc: each ABI has its level; without one, what is below the lower is
+// unsupported and what is between them unknown.
+func (s *stack) mindieGlibc(have Version) judged {
+	for _, r := range s.m.plain("mindie.env") {
+		if r.Str("item") != "glibc" {
+			continue
+		}
+		levels := r.Get("value")
+		low, high := levels.Str("abi0"), levels.Str("abi1")
+		switch abi := s.given["abi"]; abi {
+		case "0", "1":
+			return glibcLevel("mindie", r, levels.Str("abi"+abi), have)
+		}
+		if j := glibcLevel("mindie", r, low, have); j.answer != Supported {
+			return j
+		}
+		j := glibcLevel("mindie", r, high, have)
+		if j.answer == Unsupported {
+			j.answer = Unknown
+		}
+		return j
+	}
+	return judged{}
+}
+
 // r16: the system is in a list of the product. Absence is not a refusal, for
 // communities run unlisted systems; a kernel that is refused by name is one.
 func (s *stack) r16() {

@@ -1,8 +1,8 @@
 package matrix
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/book"
 	"github.com/ascendctl/ascendctl/internal/report"
@@ -193,10 +193,15 @@ type ptaRow struct {
 func (m *Matrix) ptaRows() []ptaRow {
 	return table(m, "torch_npu.pta_cann", func(r *book.Row) ptaRow {
 		p := ptaRow{Row: r, pta: parseAny(Opaque, r.Strs("pta")), cann: parseAny(CANN, r.Strs("cann"))}
-		first, _ := Parse(Opaque, strings.TrimSuffix(strings.ToUpper(r.Str("pta")), ".X"))
-		p.line = [2]int64{first.key[0], first.key[1]}
+		p.line, _ = ptaLine(r.Str("pta"))
 		return p
 	})
+}
+
+// ptaLine is the first two numbers of a PTA; 26.1.0-beta.2 is of the line 26.1.
+func ptaLine(text string) (line [2]int64, ok bool) {
+	n, _ := fmt.Sscanf(text, "%d.%d", &line[0], &line[1])
+	return line, n == len(line)
 }
 
 // r03: torch_npu, or the PTA release it belongs to, and CANN.
@@ -205,16 +210,28 @@ func (s *stack) r03() {
 		return
 	}
 	cann := s.version["cann"]
+	together := s.has("torch_npu", "pta") && slices.ContainsFunc(s.m.packs(s.version["torch_npu"]), s.ofGivenPTA)
 	if s.has("torch_npu") {
 		j := s.m.torchCANN(s.version["torch_npu"], cann)
 		if j.answer != Supported && !s.lonely {
 			j.near = s.m.nearTorch(s.version["torch_npu"], cann)
 		}
-		s.add("R03", j, "torch_npu", "cann")
+		if together {
+			s.add("R03", j, "torch_npu", "pta", "cann")
+		} else {
+			s.add("R03", j, "torch_npu", "cann")
+		}
 	}
-	if s.has("pta") {
+	if s.has("pta") && !together {
 		s.add("R03", s.m.ptaCANN([]Version{s.version["pta"]}, cann), "pta", "cann")
 	}
+}
+
+// ofGivenPTA: the package is of the PTA that is given, so one answer counts for
+// both. Where they differ each is asked.
+func (s *stack) ofGivenPTA(p pack) bool {
+	pta, _ := Parse(Opaque, p.Str("pta"))
+	return !disputed(p.Row) && pta.Text == s.version["pta"].Text
 }
 
 func (m *Matrix) nearTorch(npu, cann Version) []Near {
@@ -287,7 +304,7 @@ func (m *Matrix) ptaCANN(ptas []Version, cann Version) judged {
 			if r.pta.has(p) && r.cann.has(cann) && evidence(r.Row) == Supported {
 				return judged{answer: Supported, tier: Compatible, file: "torch_npu", row: r.Row, text: report.T("the list of PTA %s has CANN %s", "PTA %s 的列表包含 CANN %s", r.Str("pta"), cann.Text)}
 			}
-			if !p.Known() || r.line != [2]int64{p.key[0], p.key[1]} || guess(r.Row) {
+			if line, ok := ptaLine(p.Text); !ok || r.line != line || guess(r.Row) {
 				continue
 			}
 			for _, c := range r.cann {
@@ -307,90 +324,4 @@ func (m *Matrix) ptaCANN(ptas []Version, cann Version) judged {
 			"CANN %s 早于 %s，即其 PTA 系列列表中的最低版本", cann.Text, lowest.Text)}
 	}
 	return j
-}
-
-// r14: the C library is new enough for the wheels.
-func (s *stack) r14() {
-	if !s.has("glibc") || !s.hasAny("torch_npu", "mindie") {
-		return
-	}
-	have := s.version["glibc"]
-	if !have.Known() {
-		s.add("R14", unread(s, "glibc"), "glibc")
-		return
-	}
-	if s.has("torch_npu") && s.version["torch_npu"].Known() {
-		s.add("R14", s.wheelGlibc(have), "glibc", "torch_npu")
-	}
-	if s.has("mindie") {
-		s.add("R14", s.mindieGlibc(have), "glibc", "mindie")
-	}
-}
-
-// wheelGlibc: the level of the wheels of this torch and arch; without an arch
-// only where both have the same.
-func (s *stack) wheelGlibc(have Version) judged {
-	base, _ := Parse(PEP440, s.version["torch_npu"].Base())
-	level := map[string]*book.Row{}
-	for _, r := range s.m.plain("torch_npu.wheels") {
-		if !parseSpec(PEP440, r.Str("torch")).has(base, "") {
-			continue
-		}
-		for _, arch := range []string{"x86_64", "aarch64"} {
-			if a := r.Str("arch"); (a == arch || a == "both") && level[arch] == nil {
-				level[arch] = r
-			}
-		}
-	}
-	row := level[s.version["arch"].Text]
-	if !s.has("arch") {
-		x, a := level["x86_64"], level["aarch64"]
-		if x == nil || a == nil || x.Str("glibc") != a.Str("glibc") {
-			return judged{}
-		}
-		if row = x; guess(a) {
-			row = a
-		}
-	}
-	if row == nil {
-		return judged{}
-	}
-	return glibcLevel("torch_npu", row, row.Str("glibc"), have)
-}
-
-func glibcLevel(file string, row *book.Row, level string, have Version) judged {
-	want := parsePattern(Opaque, level)
-	j := judged{answer: evidence(row), file: file, row: row, text: report.T("glibc %s, wanted %s", "glibc %s，要求 %s", have.Text, level)}
-	switch {
-	case j.answer != Supported:
-		j.text = suspected(row, j.text)
-	case have.before(want.v):
-		j.answer = Unsupported
-	}
-	return j
-}
-
-// mindieGlibc: each ABI has its level; without one, what is below the lower is
-// unsupported and what is between them unknown.
-func (s *stack) mindieGlibc(have Version) judged {
-	for _, r := range s.m.plain("mindie.env") {
-		if r.Str("item") != "glibc" {
-			continue
-		}
-		levels := r.Get("value")
-		low, high := levels.Str("abi0"), levels.Str("abi1")
-		switch abi := s.given["abi"]; abi {
-		case "0", "1":
-			return glibcLevel("mindie", r, levels.Str("abi"+abi), have)
-		}
-		if j := glibcLevel("mindie", r, low, have); j.answer != Supported {
-			return j
-		}
-		j := glibcLevel("mindie", r, high, have)
-		if j.answer == Unsupported {
-			j.answer = Unknown
-		}
-		return j
-	}
-	return judged{}
 }

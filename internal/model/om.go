@@ -130,6 +130,9 @@ func readOM(w *wire, m *Model) error {
 	m.Nodes, m.Ops, m.GraphInputs = o.graph.nodes, o.graph.ops, len(o.graph.inputs)
 	m.Initializers = Initializers{Count: o.graph.constants, Bytes: o.out.Memory.Weight}
 	m.Inputs, m.Outputs = o.graph.inputs, o.graph.outputs
+	if o.out.Gears.Kind == GearDims {
+		o.out.Gears.fill(o.inOrder())
+	}
 	return nil
 }
 

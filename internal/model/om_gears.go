@@ -35,6 +35,33 @@ type Gears struct {
 	Values [][]int64 // a row for each gear
 }
 
+// maxGearDims is how many dims a gear has at most (source: ACL_MAX_DIM_CNT).
+const maxGearDims = 128
+
+// fill puts those dims into gears of dims that are the same in all and stand
+// in no file (source: hicann/ge GetCurDynamicDims). all are the dims of all
+// inputs; rows that do not fit them stay as they are.
+func (g *Gears) fill(all []Dim) {
+	open := 0
+	for _, d := range all {
+		if !d.Fixed() {
+			open++
+		}
+	}
+	for i, row := range g.Values {
+		if len(row) != open || len(all) > maxGearDims {
+			continue
+		}
+		whole := make([]int64, len(all))
+		for at, d := range all {
+			if whole[at] = d.Value; !d.Fixed() {
+				whole[at], row = row[0], row[1:]
+			}
+		}
+		g.Values[i] = whole
+	}
+}
+
 // MarshalJSON writes "none", {"batch":[1,2]}, {"image":[[h,w]]} or
 // {"dims":[[..]]}.
 func (g Gears) MarshalJSON() ([]byte, error) {

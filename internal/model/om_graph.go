@@ -22,6 +22,7 @@ type omGraph struct {
 	inputs, outputs  []Port
 	order            []int64  // index attribute of each input
 	outNames         []string // of the model, with or without ":slot"
+	shapeOrder       []string // inputs as --input_shape named them
 }
 
 // opDef is what the ops at the ends of the graph say.
@@ -135,7 +136,7 @@ func (o *om) opField(f field, d *opDef) (err error) {
 // opAttrs are the attributes of ops and tensors that are looked at; those of
 // the gears beside _batch_num are _pred_value_0 and on.
 var opAttrs = map[string]bool{
-	"index": true, "_dynamic_aipp_input_dims": true, "_mbatch_origin_input_dims": true, "_batch_num": true, "mbatch_dynamic_type": true,
+	"index": true, "_dynamic_aipp_input_dims": true, "_mbatch_origin_input_dims": true, "_batch_num": true, "mbatch_dynamic_type": true, "user_designate_shape_order": true,
 	"_special_input_size": true, "_special_output_size": true, "shape_range": true,
 }
 
@@ -319,6 +320,27 @@ func (o *om) gears(f field, attrs map[string]attr) error {
 	if g.Kind == "" {
 		g.Kind = kindByWidth(len(g.Values[0]))
 	}
-	o.out.Gears = g
+	o.out.Gears, o.graph.shapeOrder = g, attrs["user_designate_shape_order"].texts
 	return nil
+}
+
+// inOrder are the dims of the inputs as --input_shape named them, one behind
+// the other.
+func (o *om) inOrder() (dims []Dim) {
+	names := o.graph.shapeOrder
+	if len(names) == 0 {
+		for _, p := range o.graph.inputs {
+			names = append(names, p.Name)
+		}
+	}
+	byName := map[string]*Port{}
+	for i := range o.graph.inputs {
+		byName[o.graph.inputs[i].Name] = &o.graph.inputs[i]
+	}
+	for _, name := range names {
+		if p := byName[name]; p != nil && !p.Gear && len(dims) <= maxGearDims {
+			dims = append(dims, p.Dims...)
+		}
+	}
+	return dims
 }

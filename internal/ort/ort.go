@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/ascendctl/ascendctl/internal/ascend"
 )
@@ -60,6 +61,10 @@ type Tensor struct {
 	Shape []int64
 	Data  []byte
 }
+
+// Aligned tells whether Run takes the data of a tensor where it lies; else it
+// copies it first. Texts it always copies.
+func Aligned(data []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(data)))%8 == 0 }
 
 // Options says what to load: the file Path (external data is found beside it),
 // or the bytes in Data. Threads is the number of threads one operator may use;

@@ -135,7 +135,7 @@ func (r *run) input(t Tensor) error {
 // aligned is b where it begins at a multiple of 8 bytes, which fits every
 // element type, else a copy that does.
 func aligned(b []byte) []byte {
-	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 == 0 {
+	if Aligned(b) {
 		return b
 	}
 	words := make([]uint64, (len(b)+7)/8) // make([]byte) promises no alignment

@@ -46,7 +46,7 @@ func unbroken(t testing.TB, part int) (b broken, calls, points int) {
 // TestEveryBreakConverges breaks runs at each call and, in scripts, deep in
 // them; then the same command must reach the same end, and undo the start.
 func TestEveryBreakConverges(t *testing.T) {
-	points := map[string]int{}
+	points, total := map[string]int{}, 0
 	for part := range parts("/x") {
 		b, calls, _ := unbroken(t, part)
 		stride := 1
@@ -65,16 +65,14 @@ func TestEveryBreakConverges(t *testing.T) {
 				for felt := true; felt && !t.Failed(); deep += next {
 					felt = b.converge(t, &breaking{kind: kind, at: at, deep: deep}, 0)
 					points[kind] += count(felt)
+					total += count(felt)
 					if next == 0 {
 						break
 					}
 				}
 			}
 		}
-	}
-	total := 0
-	for _, n := range points {
-		total += n
+		t.Logf("part %d, %d calls: %d points so far", part, calls, total)
 	}
 	t.Logf("%d points, 100 %% converged and undone: %v", total, points)
 	if total < 40 {
@@ -108,6 +106,7 @@ func TestKilledAroundEveryJournalWrite(t *testing.T) {
 			}
 			total++
 		}
+		t.Logf("part %d, %d lines and acts: %d points so far", part, points, total)
 	}
 	t.Logf("%d points, 100 %% converged and undone: %v", total, seen)
 	for _, where := range []string{"before lock", "after lock", "before open", "after open", "before begin", "after begin", "before do", "after do", "before done", "after done", "before end", "after end"} {

@@ -15,7 +15,8 @@ import (
 	"github.com/ascendctl/ascendctl/internal/report"
 )
 
-// Command is a program run on the host. Its arguments are shown and kept in the
+// Command is a program run on the host. One that was killed is run again from its
+// start, so it must bear what it has done so far. Its arguments are shown and kept in the
 // journal, so a secret among them is refused: hand it in as Secret.
 type Command struct {
 	Argv   []string // empty: something only undo does
@@ -166,6 +167,7 @@ func (c Command) long(ctx context.Context, x *run, h host.Host) (host.Result, er
 // await looks at the job until it ends. When the run is cancelled, the job is
 // stopped, for what it does is taken back next; a lost connection leaves it.
 func (x *run) await(ctx context.Context, j *host.Job, c Command) (host.Result, error) {
+	began := x.o.Now()
 	for {
 		s, err := j.Status(ctx)
 		switch {
@@ -179,7 +181,7 @@ func (x *run) await(ctx context.Context, j *host.Job, c Command) (host.Result, e
 		case s.State != host.JobRunning:
 			return host.Result{}, errors.Join(fmt.Errorf("it ended without an exit code: %s", x.o.Redact.String(said(host.Result{Stdout: s.Log}))), j.Remove(ctx))
 		}
-		x.tell(Event{Is: Waiting, Act: x.o.Redact.String(report.Line(c.Argv...))})
+		x.tell(Event{Is: Waiting, Act: x.o.Redact.String(report.Line(c.Argv...)), Took: x.o.Now().Sub(began)})
 		select {
 		case <-ctx.Done():
 		case <-time.After(x.o.Poll):

@@ -53,17 +53,15 @@ func Agree(ctx context.Context, c Consent, ms ...*Made) error {
 		}
 	}
 	slices.Sort(need)
+	need = slices.DeleteFunc(slices.Compact(need), func(r string) bool { return slices.Contains(c.Risks, r) })
 	risks := slices.Clone(c.Risks)
 	if len(shown) > 0 && !c.Yes {
-		if err := ask(ctx, c, shown, "", ms); err != nil {
+		if err := c.ask(ctx, shown, "", need, ms); err != nil {
 			return err
 		}
 	}
-	for _, r := range slices.Compact(need) {
-		if slices.Contains(risks, r) {
-			continue
-		}
-		err := ask(ctx, c, shown, r, ms)
+	for _, r := range need {
+		err := c.ask(ctx, shown, r, need, ms)
 		if err != nil && r != RiskReboot {
 			return err
 		}
@@ -77,19 +75,26 @@ func Agree(ctx context.Context, c Consent, ms ...*Made) error {
 	return nil
 }
 
-func ask(ctx context.Context, c Consent, shown []Shown, risk string, ms []*Made) error {
+// ask puts one question. The refusal has the line that agrees to all that is
+// still open, so that nobody is sent from one refusal to the next; a reboot is
+// left out: without consent the run only stops in front of it.
+func (c Consent) ask(ctx context.Context, shown []Shown, risk string, need []string, ms []*Made) error {
 	p := &report.Problem{
 		What: report.T("not agreed, nothing was changed", "未确认，未做任何变更"),
 		Why:  report.T("the plan was declined", "变更计划已被拒绝"),
 		Do:   report.T("read the plan, then agree to it", "查看变更计划后再确认"), Exit: report.ExitNotAgreed,
 	}
-	flags := " --yes"
 	if risk != "" {
 		p.Why = report.T("the risk %s was not accepted", "未接受风险 %s", risk)
-		flags += " --accept-risk " + risk
 	}
 	if again := ms[0].plan.Again; again != "" {
-		p.Run = again + flags
+		p.Run = again
+		if !c.Yes {
+			p.Run += " --yes"
+		}
+		if open := slices.DeleteFunc(slices.Clone(need), func(r string) bool { return r == RiskReboot }); len(open) > 0 {
+			p.Run += " --accept-risk " + strings.Join(open, ",")
+		}
 	}
 	if c.Ask == nil {
 		if risk == "" {

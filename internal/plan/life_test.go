@@ -116,8 +116,8 @@ func TestConsent(t *testing.T) {
 		exit report.Exit
 		run  string
 	}{
-		{"no terminal", Consent{}, report.ExitNotAgreed, " --yes"},
-		{"yes is not a risk", Consent{Yes: true}, report.ExitNotAgreed, " --yes --accept-risk replace-driver"},
+		{"no terminal", Consent{}, report.ExitNotAgreed, " --yes --accept-risk replace-driver"},
+		{"yes is not a risk", Consent{Yes: true}, report.ExitNotAgreed, " --accept-risk replace-driver"},
 		{"a risk is not yes", Consent{Risks: []string{RiskDriver}}, report.ExitNotAgreed, " --yes"},
 		{"unknown risk", Consent{Yes: true, Risks: []string{"replace-drivers"}}, report.ExitUsage, ""},
 		{"declined", Consent{Ask: func(_ context.Context, _ []Shown, risk string) (bool, error) { return risk == "", nil }}, report.ExitNotAgreed, " --yes --accept-risk replace-driver"},
@@ -317,5 +317,41 @@ func TestOverARealServerThatIsCut(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, snapshot(t, root)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUndoWithoutAnIDMeansWhatCanComeBack: what was deleted for good is passed
+// over, and a step is told of once, however many acts it had.
+func TestUndoWithoutAnIDMeansWhatCanComeBack(t *testing.T) {
+	root, dir := world(t)
+	o := options(dir, "")
+	kept := one(File{Path: root + "/a"}, File{Path: root + "/b"})
+	_, err := apply(t, host.NewLocal(), kept, o)
+	must(t, err)
+	gone := one(Command{Argv: []string{"rm", "-f", root + "/home/x"}, Check: func(context.Context, host.Host) (bool, error) {
+		_, err := os.Lstat(root + "/home/x")
+		return err != nil, nil
+	}})
+	gone.Name, gone.Steps[0].Keeps = "clean", title("it is gone")
+	must(t, os.WriteFile(root+"/home/x", nil, 0o644))
+	_, err = apply(t, host.NewLocal(), gone, o)
+	must(t, err)
+	told := 0
+	o.Tell = func(e Event) {
+		if e.Is == Undid {
+			told++
+		}
+	}
+	m, err := Undo(t.Context(), host.NewLocal(), "", o)
+	must(t, err)
+	if m.Show().Name != "one" {
+		t.Fatalf("it takes back %q", m.Show().Name)
+	}
+	must(t, Agree(t.Context(), Consent{Yes: true}, m))
+	if _, err := m.Run(t.Context()); err != nil || told != 1 {
+		t.Errorf("%v, told of %d steps", err, told)
+	}
+	if _, err := Undo(t.Context(), host.NewLocal(), "", o); err == nil {
+		t.Error("what was deleted is offered to be taken back")
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ func (s *site) goOn(name string) error {
 			return &report.Problem{
 				What: report.T("an earlier change of %s was not brought to an end", "%s 上有一次变更尚未结束", s.h.String()),
 				Why:  report.T("%s began %s and is neither done nor undone", "%s 于 %s 开始，既未完成也未撤销", e.Name, e.Began.UTC().Format("2006-01-02 15:04:05Z")),
-				Do:   report.T("finish it with the command it began with, or take it back", "用当初的命令将其完成，或将其撤销"),
+				Do:   report.T("finish it with the command it began with, or take it back: %s", "用当初的命令将其完成，或将其撤销：%s", cmp.Or(e.Again, e.Name)),
 				Run:  report.Line("ascendctl", "undo", "--host", s.h.String(), e.ID), Exit: report.ExitFailed,
 			}
 		}

@@ -34,7 +34,7 @@ func anyPlan(rt *rapid.T, root string) Plan {
 		{Gone{root + "/home/it's a name"}, Gone{root + "/etc/secret"}},
 		{Line{Path: root + "/home/.bashrc", Text: "-" + name.Draw(rt, "line")}, Line{Path: root + "/home/.bashrc", Text: "#"}},
 		{Dir{Path: root + "/etc/conf.d", Mode: 0o700}},
-		{Command{Argv: []string{"/bin/sh", "-c", `cd "$1" && mkdir -p in/x && echo a >in/x/f && ln -s f in/x/l && chmod 710 in && echo ok >done`, "sh", root + "/var"}, Check: Exists(root + "/var/done"), Touch: []Touch{{Path: root + "/var", Tree: true}}}},
+		{Command{Argv: []string{"/bin/sh", "-c", `cd "$1" && mkdir -p in/x && echo a >in/x/f && ln -sfn f in/x/l && chmod 710 in && echo ok >done`, "sh", root + "/var"}, Check: Exists(root + "/var/done"), Touch: []Touch{{Path: root + "/var", Tree: true}}}},
 	}
 	for i, on := range rapid.SliceOfN(rapid.Bool(), len(choices), len(choices)).Draw(rt, "which") {
 		if on || i == 0 {

@@ -61,7 +61,7 @@ type run struct {
 func (m *Made) Run(ctx context.Context) (Outcome, error) {
 	began := m.o.Now()
 	if !m.agreed {
-		return Outcome{State: Nothing}, ask(ctx, Consent{}, nil, "", []*Made{m})
+		return Outcome{State: Nothing}, Consent{}.ask(ctx, nil, "", m.risks(), []*Made{m})
 	}
 	if !m.changes() && m.site.open == nil {
 		return Outcome{State: Nothing}, nil

@@ -30,7 +30,7 @@ func Undo(ctx context.Context, h host.Host, id string, o Options) (*Made, error)
 			if !slices.Contains(known, e.ID) { // root's own changes are met twice
 				known = append(known, e.ID)
 			}
-			if e.ID == id || id == "" && e.Acts > 0 {
+			if e.ID == id || id == "" && e.gives() {
 				return s.undo(e, o)
 			}
 		}
@@ -44,6 +44,12 @@ func Undo(ctx context.Context, h host.Host, id string, o Options) (*Made, error)
 		p.Do = report.T("nothing was changed", "未做任何变更")
 	}
 	return nil, p
+}
+
+// gives is true when taking the change back does something: what clean deleted
+// is gone, and without an id nobody means that.
+func (e *Entry) gives() bool {
+	return slices.ContainsFunc(e.acts, func(d *did) bool { return !d.undone && (len(d.Touch) > 0 || len(d.Undo) > 0) }) || e.Acts > 0 && e.broken()
 }
 
 // undo refuses to pull a change out from under a later one.
@@ -115,18 +121,25 @@ func (e *Entry) back() (out []ShownStep) {
 // keep the rest from being taken back; a lost host does.
 func (x *run) takeBackAll(ctx context.Context) error {
 	var errs []error
+	var open []*did
 	for _, d := range slices.Backward(x.e.acts) {
-		if d.undone {
-			continue
+		if !d.undone {
+			open = append(open, d)
 		}
-		x.step = Step{ID: d.Step, Title: d.Title, Root: d.Root}
-		x.tell(Event{Is: Undoing})
-		began := x.o.Now()
+	}
+	began, stays := x.o.Now(), false
+	for i, d := range open {
+		if i == 0 || d.Step != open[i-1].Step { // acts of one step are one line
+			began, stays = x.o.Now(), false
+			x.step = Step{ID: d.Step, Title: d.Title, Root: d.Root}
+			x.tell(Event{Is: Undoing})
+		}
 		err := x.takeBack(ctx, d)
 		if err != nil {
+			stays = true
 			x.tell(Event{Is: Stays, Why: x.o.Redact.String(err.Error())})
 			errs = append(errs, fmt.Errorf("undo of %s: %w", d.Step, err))
-		} else {
+		} else if !stays && (i+1 == len(open) || open[i+1].Step != d.Step) {
 			x.tell(Event{Is: Undid, Took: x.o.Now().Sub(began)})
 		}
 		if errors.Is(err, host.ErrUnreachable) || errors.Is(err, errLost) {

@@ -53,7 +53,7 @@ func ExitTable() []ExitMeaning {
 }
 
 // worst is the order in which statuses win over many hosts.
-var worst = []Exit{ExitStuck, ExitUndone, ExitFailed, ExitUnreachable, ExitNo, ExitWarnings, ExitNotAgreed}
+var worst = []Exit{ExitStuck, ExitUndone, ExitFailed, ExitUnreachable, ExitNo, ExitWarnings, ExitNotAgreed, ExitUsage, ExitInterrupted}
 
 // Worst gives the status of a whole from those of its parts.
 func Worst(codes ...Exit) Exit {

@@ -65,6 +65,9 @@ func TestWorstExitWins(t *testing.T) {
 		{[]Exit{ExitNo, ExitUnreachable}, ExitUnreachable},
 		{[]Exit{ExitUnreachable, ExitFailed, ExitUndone, ExitStuck}, ExitStuck},
 		{[]Exit{ExitOK, ExitNotAgreed}, ExitNotAgreed},
+		{[]Exit{ExitOK, ExitInterrupted}, ExitInterrupted},
+		{[]Exit{ExitInterrupted, ExitUndone}, ExitUndone},
+		{[]Exit{ExitOK, ExitUsage}, ExitUsage},
 	} {
 		if got := Worst(c.codes...); got != c.want {
 			t.Errorf("%v: %d, want %d", c.codes, got, c.want)

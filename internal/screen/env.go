@@ -18,7 +18,8 @@ type Env struct {
 	cann.Setup
 	Moves []cann.Move `json:"moves"` // what it does to the environment of the login
 
-	Explain bool `json:"-"` // why each variable, and from which file
+	Explain bool   `json:"-"` // why each variable, and from which file
+	Load    string `json:"-"` // the command that puts it into effect
 }
 
 // Show writes the document for people.
@@ -62,13 +63,10 @@ func (d Env) Show(o *ui.Out) {
 	}
 	o.Print("\n")
 	if conflicts > 0 {
-		o.Say(report.T("Conflicts in this environment: %d. Next: %s", "当前环境中的冲突：%d 处。下一步：%s", conflicts, load))
+		o.Say(report.T("Conflicts in this environment: %d. Next: %s", "当前环境中的冲突：%d 处。下一步：%s", conflicts, d.Load))
 	} else if changes > 0 {
-		o.Say(report.T("Variables to set: %d. Next: %s", "需要设置的变量：%d 个。下一步：%s", changes, load))
+		o.Say(report.T("Variables to set: %d. Next: %s", "需要设置的变量：%d 个。下一步：%s", changes, d.Load))
 	} else {
 		o.Say(report.T("Nothing to change: this environment is ready", "无需改动：当前环境已就绪"))
 	}
 }
-
-// load is the line that puts the setup into a shell.
-const load = `eval "$(ascendctl env -o bash)"`

@@ -18,7 +18,7 @@ func changed() map[string]Document {
 		{Kind: "run", Argv: []string{"bash", "t.run", "--install", "--quiet"}, Env: []string{"LD_LIBRARY_PATH="}, Long: true}, run("rm", "-rf", "--", "/var/lib/ascendctl/stage/cann.toolkit")}}
 	links := plan.ShownStep{ID: "cann.links", Title: report.T("links", "链接"), Undo: undone, Acts: []plan.ShownAct{
 		{Kind: "link", Path: "/usr/local/Ascend/cann", Target: "cann-9.1.0"}, {Kind: "line", Path: "/etc/profile", Text: "umask 022"}, {Kind: "gone", Path: "/usr/local/Ascend/old"},
-		{Kind: "file", Path: "/etc/pip.conf", Mode: "644", Owner: "root:root", Text: "[global]\nindex-url = https://example.com/simple\n"}, {Kind: "undo", Argv: []string{"systemctl", "daemon-reload"}}}}
+		{Kind: "file", Path: "/etc/pip.conf", Mode: "644", Owner: "root:root", Text: "[global]\nindex-url = https://example.com/simple\n"}, {Kind: "undo", Undo: []string{"systemctl", "daemon-reload"}}}}
 	reboot := plan.ShownStep{ID: "reboot", Title: report.T("restart the host", "重启主机"), Risk: plan.RiskReboot, Undo: report.T("undo keeps: %s", "撤销时保留：%s", report.T("a restart", "重启")), Acts: []plan.ShownAct{{Kind: "reboot", Argv: []string{"systemctl", "reboot"}}}}
 	had := plan.ShownStep{ID: "os.user", Title: report.T("user HwHiAiUser", "用户 HwHiAiUser"), Keep: true, Undo: undone}
 	shown := plan.Shown{Host: "npu01", Name: "install-cann", Title: report.T("CANN 9.1.0 (row vllm_ascend/0.23.0)", "CANN 9.1.0（版本配套表 vllm_ascend/0.23.0）"), Journal: "/var/lib/ascendctl/journal",
@@ -46,7 +46,7 @@ func changed() map[string]Document {
 		"change-undone":  Change{Results: []ChangeOutcome{{Host: "npu01", TookMS: 2000, Outcome: plan.Outcome{ID: "20261130T014500Z", State: plan.Undone}}}},
 		"clean":          Change{Plans: []ChangePlan{clean}, Again: "ascendctl clean --host npu01 --yes"},
 		"change-done": Change{Results: []ChangeOutcome{{Host: "npu01", TookMS: 544000, Outcome: plan.Outcome{ID: "20261130T014500Z", State: plan.Done, Keeps: []report.Text{report.T("packages of the system", "操作系统软件包")}}}},
-			Undo: "ascendctl undo --host npu01 20261130T014500Z", Next: "ascendctl preflight --host npu01"},
+			Undo: []string{"ascendctl undo --host npu01 20261130T014500Z"}, Next: "ascendctl preflight --host npu01"},
 		"change-results": Change{Results: []ChangeOutcome{
 			{Host: "npu01", TookMS: 2000, Outcome: plan.Outcome{State: plan.Nothing}}, {Host: "npu02", TookMS: 90000, Outcome: plan.Outcome{State: plan.Restart}},
 			{Host: "npu03", TookMS: 38000, Error: &failed, Outcome: plan.Outcome{State: plan.Undone, Failed: "cann.toolkit"}},
@@ -56,7 +56,7 @@ func changed() map[string]Document {
 			{Item: "toolkit-9.1.0-aarch64", Name: "t.run", URL: "https://example.com/t.run", Size: 2 << 30, SHA256: sum, Command: "curl -fLO -e https://example.com/ https://example.com/t.run", Check: "sha256sum -c t.run.sha256"},
 			{Item: "nnal-9.1.0-aarch64", Name: "n.run", Command: "curl -fLO https://example.com/n.run"}, {Item: "hdk", Name: "d.zip", Page: page}, {Item: "ops", Name: "o.run", Size: 1 << 30, SHA256: sum, Here: true}}},
 		"downloads-nothing": Downloads{Host: "npu01"},
-		"bundle": Bundled{File: "npu.tar", Manifest: install.Manifest{Schema: 1, By: "ascendctl 1.0.0", Made: time.Unix(0, 0).UTC(), Chip: "Ascend910B3", Arch: "aarch64", Row: "vllm_ascend/0.23.0", Python: "3.11",
+		"bundle": Bundled{File: "npu.tar", Next: "ascendctl install-cann --from npu.tar --cann 9.1.0 --dry-run", Manifest: install.Manifest{Schema: 1, By: "ascendctl 1.0.0", Made: time.Unix(0, 0).UTC(), Chip: "Ascend910B3", Arch: "aarch64", Row: "vllm_ascend/0.23.0", Python: "3.11",
 			Files: []install.BundleFile{{Path: "packages/t.run", Kind: "package", Item: "toolkit", Size: 2 << 30, SHA256: sum, Verified: true}, {Path: "wheels/torch-2.10.0.whl", Kind: "wheel", Item: "torch", Size: 90 << 20, SHA256: sum}}}},
 		"journals": Journals{Hosts: []JournalHost{{Host: "npu01", Changes: []*plan.Entry{
 			{ID: "20261130T014500Z", State: plan.Open, Who: "ann@laptop", Title: shown.Title}, {ID: "20261129T014500Z", State: plan.Done, Who: "ann@laptop", Title: clean.Title}, {ID: "20261128T014500Z", State: plan.Undone, Who: "?@ci", Title: shown.Title}}},

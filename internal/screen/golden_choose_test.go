@@ -33,7 +33,7 @@ func chosen() map[string]Document {
 		Meaning: report.T("the calling thread has no context", "调用线程没有 Context"), Causes: []report.Text{report.T("device already reset", "设备已复位")},
 		Remedy: report.T("set the context first", "先设置 Context"), Sources: []string{"hicann/runtime headers"}, Status: "src"}
 	near := codes.Entry{Code: "107999", Family: "acl", FamilyTitle: code.FamilyTitle, Range: true, Near: []string{"107002"}, Meaning: report.T("wrong use", "用法错误"), Status: "guess"}
-	env := Env{Host: "npu01", Tree: cann.Tree{Version: "9.1.0", Path: "/usr/local/Ascend/cann-9.1.0"}, NNAL: &cann.NNAL{Version: "9.1.0", Path: "/usr/local/Ascend/nnal/atb/9.1.0"}, ABI: 1,
+	env := Env{Host: "npu01", Load: `eval "$(ascendctl env -o bash)"`, Tree: cann.Tree{Version: "9.1.0", Path: "/usr/local/Ascend/cann-9.1.0"}, NNAL: &cann.NNAL{Version: "9.1.0", Path: "/usr/local/Ascend/nnal/atb/9.1.0"}, ABI: 1,
 		Moves: []cann.Move{{Name: "ASCEND_HOME_PATH", Act: "set", Value: "/usr/local/Ascend/cann"}, {Name: "PATH", Act: "keep", Front: 2},
 			{Name: "LD_LIBRARY_PATH", Act: "set", Front: 5, Kept: 2, Var: cann.Var{Why: report.T("libraries of CANN", "CANN 的动态库"), From: []string{"/usr/local/Ascend/cann/set_env.sh"}, Front: []string{"/usr/local/Ascend/cann/lib64"}}},
 			{Name: "LD_LIBRARY_PATH", Act: "drop", Drop: []string{"/usr/local/Ascend/ascend-toolkit/8.1.RC1/lib64"}}}}

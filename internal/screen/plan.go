@@ -16,10 +16,10 @@ type Change struct {
 	Plans   []ChangePlan    `json:"plans"`
 	Results []ChangeOutcome `json:"results,omitempty"` // absent: nothing was run
 
-	Again   string `json:"-"` // how to do it, after a dry run
-	Undo    string `json:"-"`
-	Next    string `json:"-"`
-	Verbose bool   `json:"-"`
+	Again   string   `json:"-"` // how to do it, after a dry run
+	Undo    []string `json:"-"` // a line for each host
+	Next    string   `json:"-"`
+	Verbose bool     `json:"-"`
 }
 
 // ChangePlan is what would be done to one host.
@@ -100,7 +100,7 @@ func (p ChangePlan) show(o *ui.Out, verbose bool) {
 		}
 	}
 	for _, f := range p.Checks {
-		if f.Status == report.Fail || f.Status == report.Warn {
+		if verbose || f.Status != report.Pass {
 			finding(o, f, nil)
 		}
 	}
@@ -129,7 +129,9 @@ func act(o *ui.Out, a plan.ShownAct, verbose bool) {
 		o.Print("          %s -> %s\n", a.Path, a.Target)
 	case "line":
 		o.Print("          %s += %s\n", a.Path, a.Text)
-	case "undo", "restore", "gone":
+	case "undo":
+		o.Print("          undo $ %s\n", report.Line(a.Undo...))
+	case "restore", "gone":
 		o.Print("          %s %s%s\n", a.Kind, a.Path, report.Line(a.Argv...))
 	default:
 		if verbose || a.Kind != "dir" {
@@ -142,7 +144,13 @@ func act(o *ui.Out, a plan.ShownAct, verbose bool) {
 }
 
 // tidies is true for an act that takes its own files away again.
-func tidies(a plan.ShownAct) bool { return a.Kind == "run" && len(a.Argv) > 1 && a.Argv[0] == "rm" }
+func tidies(a plan.ShownAct) bool {
+	words := a.Argv
+	if a.Kind == "undo" {
+		words = a.Undo
+	}
+	return (a.Kind == "run" || a.Kind == "undo") && len(words) > 1 && words[0] == "rm"
+}
 
 func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
@@ -188,8 +196,8 @@ func (d Change) results(o *ui.Out) {
 			o.Say(report.T("    stays after an undo: %s", "    撤销后仍保留：%s", k))
 		}
 	}
-	if d.Undo != "" {
-		o.Say(report.T("Undo: %s", "撤销：%s", d.Undo))
+	for _, line := range d.Undo {
+		o.Say(report.T("Undo: %s", "撤销：%s", line))
 	}
 	if d.Next != "" {
 		o.Say(report.T("Next: %s", "下一步：%s", d.Next))
@@ -207,7 +215,11 @@ type Downloads struct {
 // comments.
 func (d Downloads) Show(o *ui.Out) {
 	for _, f := range d.Files {
-		o.Print("%s\n", strings.TrimSpace("# "+f.Name+"  "+sizeOf(f.Size)))
+		size := report.Same(sizeOf(f.Size))
+		if size.IsZero() && f.Item != "python" {
+			size = report.T("size not known", "大小未知") // no list of the vendor has it
+		}
+		o.Print("%s\n", strings.TrimSpace("# "+f.Name+"  "+size.In(o.Lang())))
 		switch {
 		case f.Here:
 			o.Say(report.T("# is here already", "# 已在本机"))
@@ -233,6 +245,8 @@ type Bundled struct {
 	report.Envelope
 	File     string           `json:"file"`
 	Manifest install.Manifest `json:"manifest"`
+
+	Next string `json:"-"` // what to run on the other side
 }
 
 // Show writes the document for people.
@@ -250,5 +264,5 @@ func (d Bundled) Show(o *ui.Out) {
 	o.Table([]ui.Column{{}, {Head: report.T("FILE", "文件")}, right("SIZE", "大小"), {Head: report.Same("SHA256")}}, rows)
 	o.Print("\n")
 	o.Say(report.T("%s: %d files, %s, for %s %s (%s)", "%s：%d 个文件，%s，适用于 %s %s（%s）", o.Bold(d.File), len(d.Manifest.Files), ui.Bytes(sum), d.Manifest.Chip, d.Manifest.Arch, first(d.Manifest.Row, "-")))
-	o.Say(report.T("Next: %s", "下一步：%s", report.Line("ascendctl", "install-cann", "--from", d.File, "--dry-run")))
+	o.Say(report.T("Next: %s", "下一步：%s", d.Next))
 }

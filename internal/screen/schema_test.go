@@ -49,7 +49,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 // TestExitCodeDocs keeps docs/exit-codes.md equal to the constants.
 func TestExitCodeDocs(t *testing.T) {
 	var b bytes.Buffer
-	b.WriteString("# Exit codes\n\nOne table for all commands, made from the constants by `make docs`. Over many hosts the worst wins, in the order 8, 7, 1, 5, 3, 4, 6, 0.\n\n| code | means | examples | 含义 | 示例 |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("# Exit codes\n\nOne table for all commands, made from the constants by `make docs`. Over many hosts the worst wins, in the order 8, 7, 1, 5, 3, 4, 6, 64, 130, 0.\n\n| code | means | examples | 含义 | 示例 |\n| --- | --- | --- | --- | --- |\n")
 	for _, r := range report.ExitTable() {
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", r.Code, r.Means.En, r.Example.En, r.Means.Zh, r.Example.Zh)
 	}

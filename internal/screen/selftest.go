@@ -20,6 +20,7 @@ type SelfTest struct {
 	SoC       string     `json:"soc,omitempty"`
 	Direct    bool       `json:"direct"` // the host is the device
 	Items     []SelfItem `json:"items"`
+	Stopped   string     `json:"stopped,omitempty"` // by what, where not all could be asked
 }
 
 // SelfItem is one assumption.

@@ -44,11 +44,12 @@ type ServeModel struct {
 
 // ServeUnit is one device of a model and what was measured on it.
 type ServeUnit struct {
-	Device   int         `json:"device"`
-	Name     string      `json:"name"`
-	LoadedMS int64       `json:"loaded_ms"`
-	PID      int         `json:"pid"`
-	Costs    []ServeCost `json:"costs"` // s(g), one for each gear
+	Device    int         `json:"device"`
+	Name      string      `json:"name"`
+	Instances int         `json:"instances"` // of the model, side by side
+	LoadedMS  int64       `json:"loaded_ms"`
+	PID       int         `json:"pid"`
+	Costs     []ServeCost `json:"costs"` // s(g), one for each gear
 }
 
 // ServeCost is how long a gear keeps its device busy, copies included.
@@ -73,12 +74,13 @@ type ServeDevice struct {
 	Simulated bool   `json:"simulated"`
 }
 
-// FromServe takes what a service knows of its models.
-func FromServe(infos []serve.Info, files map[string]string) []ServeModel {
+// FromServe takes what a service knows of its models; their files it does not
+// know.
+func FromServe(infos []serve.Info) []ServeModel {
 	var out []ServeModel
 	for _, i := range infos {
 		m := ServeModel{
-			Name: i.Name, File: files[i.Name], Platform: i.Platform,
+			Name: i.Name, Platform: i.Platform,
 			Inputs: ports(i.Signature.Inputs), Outputs: ports(i.Signature.Outputs),
 			Device:   ServeDevice(i.Device),
 			MaxBatch: i.Batching.MaxRows, Lanes: i.Lanes,
@@ -88,7 +90,7 @@ func FromServe(infos []serve.Info, files map[string]string) []ServeModel {
 			m.Alone = i.Batching.Why
 		}
 		for _, d := range i.Devices {
-			u := ServeUnit{Device: d.Device, Name: d.Name, LoadedMS: d.LoadedMS, PID: d.PID}
+			u := ServeUnit{Device: d.Device, Name: d.Name, Instances: d.Instances, LoadedMS: d.LoadedMS, PID: d.PID}
 			for _, c := range d.Costs {
 				copies := c.CopyIn + c.CopyOut
 				u.Costs = append(u.Costs, ServeCost{c.Rows, milli(c.Median + copies), milli(c.P99 + copies)})
@@ -145,8 +147,9 @@ func (d Serve) Show(o *ui.Out) {
 		} else {
 			o.Say(report.T("  batching  off: %s", "  组 batch  关闭：%s", m.Alone))
 		}
-	}
-	for _, m := range d.Models {
+		if len(m.Units) > 0 && m.Units[0].Instances > 1 {
+			o.Say(report.T("  instances %d on each device, side by side", "  实例      每个设备 %d 个，并行运行", m.Units[0].Instances))
+		}
 		m.table(o)
 	}
 	if d.Open {

@@ -43,7 +43,12 @@ func (s *Service) infer(w http.ResponseWriter, r *http.Request, m *model) {
 	j := &job{ctx: r.Context(), inputs: req.Inputs}
 	resp := oip.Response{Model: m.Name, Version: version, ID: req.ID}
 	resp.Binary = j.aim(l.info.Signature, req.Outputs)
-	if m.seen.joins.Load() {
+	moved := int64(0) // of tensors: what is JSON is none yet
+	if r.Header.Get(oip.HeaderLength) != "" {
+		moved = front.Moved(r)
+		m.seen.copiedIn.Add(float64(moved))
+	}
+	if m.seen.joins.Load() && moved == 0 { // else it would be copied once more
 		j.rows = commonRows(req.Inputs)
 	}
 	stop, err := j.limit(req.Params)
@@ -153,8 +158,11 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, m *model, start
 	o, status, code := judge(r.Context(), err)
 	m.seen.answered(o, start, nil)
 	if status == http.StatusInternalServerError {
-		s.log.LogAttrs(r.Context(), slog.LevelError, "inference failed",
-			slog.String("model", m.Name), slog.String("id", id), slog.Any("err", err))
+		attrs := []slog.Attr{slog.String("model", m.Name), slog.String("id", id), slog.Any("err", err)}
+		if e, ok := errors.AsType[*infer.Error](err); ok && e.Code != 0 {
+			attrs = append(attrs, slog.Int("code", e.Code), slog.String("name", e.Name), slog.String("action", e.Action))
+		}
+		s.log.LogAttrs(r.Context(), slog.LevelError, "inference failed", attrs...)
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

@@ -76,7 +76,9 @@ func (r *run) done() {
 	clear(r.bufs)
 	clear(r.loans)
 	clear(r.batch.Inputs)
+	clear(r.batch.Pieces)
 	clear(r.batch.Outputs)
+	r.batch.Pieces = r.batch.Pieces[:0]
 	r.bufs, r.loans, r.batch.Inputs, r.batch.Outputs = r.bufs[:0], r.loans[:0], r.batch.Inputs[:0], r.batch.Outputs[:0]
 	r.batch.Times, r.batch.Moved = infer.Times{}, infer.Moved{}
 	r.home.runs.Put(r)
@@ -209,7 +211,7 @@ func (b *batcher) joined(start time.Time, members []*job) error {
 	r := b.newRun(members)
 	defer r.done()
 	for i := range b.sig.Inputs {
-		r.batch.Inputs = append(r.batch.Inputs, r.join(i, members))
+		r.join(i, members)
 	}
 	if err := b.call(ctx, start, r, members); err != nil {
 		return err
@@ -246,21 +248,26 @@ func (b *batcher) call(ctx context.Context, start time.Time, r *run, members []*
 	return err
 }
 
-// join lays input i of the members one after the other.
-func (r *run) join(i int, members []*job) oip.Tensor {
+// join adds input i of the members, one after the other: as it lies where the
+// backend takes pieces, else copied.
+func (r *run) join(i int, members []*job) {
 	t := members[0].inputs[i]
-	size := 0
-	for _, j := range members {
-		size += len(j.inputs[i].Data)
+	t.Shape = append([]int64{int64(r.rows)}, t.Shape[1:]...)
+	t.Data = nil
+	pieces, size := make([][]byte, len(members)), 0
+	for k, j := range members {
+		pieces[k] = j.inputs[i].Data
+		size += len(pieces[k])
 	}
-	data, at := r.borrow(size), 0
-	for _, j := range members {
-		at += infer.Move(&r.batch.Moved.In, data[at:], j.inputs[i].Data)
+	if r.home.desc.Pieces {
+		r.batch.Pieces = append(r.batch.Pieces, pieces)
+	} else {
+		t.Data = r.borrow(size)
+		for at, k := 0, 0; k < len(pieces); k++ {
+			at += infer.Move(&r.batch.Moved.In, t.Data[at:], pieces[k])
+		}
 	}
-	shape := append([]int64(nil), t.Shape...)
-	shape[0] = int64(r.rows)
-	t.Shape, t.Data = shape, data
-	return t
+	r.batch.Inputs = append(r.batch.Inputs, t)
 }
 
 // split gives each member its rows of the outputs it wants; nothing is copied.

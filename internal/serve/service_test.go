@@ -134,10 +134,12 @@ func TestFailuresOfTheBackendHaveTheirStatusAndAreLogged(t *testing.T) {
 	for class, want := range map[infer.Class]int{
 		infer.Reject: 400, infer.Failed: 500, infer.Short: 500, infer.Closed: 503, infer.Canceled: 503,
 	} {
-		f.run = func(*infer.Batch) error { return &infer.Error{Class: class, Op: "Run", Detail: "scripted"} }
+		f.run = func(*infer.Batch) error {
+			return &infer.Error{Class: class, Op: "Run", Code: 207001, Name: "STORAGE", Detail: "scripted", Action: "unload_something"}
+		}
 		r.want(want, "POST", "/v2/models/m/infer", vector("my-id", 0, 1))
 	}
-	if n := strings.Count(log.String(), `"my-id"`); n != 2 {
+	if n := strings.Count(log.String(), `"my-id","err":"Run: STORAGE (207001): scripted","code":207001,"name":"STORAGE","action":"unload_something"`); n != 2 {
 		t.Errorf("%d lines in the log, want one for each 500:\n%s", n, log.String())
 	}
 }

@@ -1,13 +1,11 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ascendctl/ascendctl/internal/engine"
@@ -15,29 +13,12 @@ import (
 	"github.com/ascendctl/ascendctl/internal/report"
 )
 
-// Worker is one device and the process beside it.
-type Worker struct {
-	Device int // as the runtime counts
-	Spec   engine.Spec
-	Dial   func(context.Context) (net.Conn, error)
-}
-
-// WorkersConfig says how OpenWorkers runs a model; zero values are the defaults
-// named here.
-type WorkersConfig struct {
-	Model   string // as the workers call it
-	Workers []Worker
-	Deps    engine.Deps // Event is called for all of them
-	// A batch may take ten times its 99th percentile, at least Floor (1 s) and at
-	// most Limit (30 s); then its device is put aside.
-	Floor, Limit time.Duration
-}
-
 // DeviceInfo is what is known of a device that runs a model.
 type DeviceInfo struct {
 	Device    int            `json:"device"`
 	Name      string         `json:"name"`
 	Simulated bool           `json:"simulated"`
+	Instances int            `json:"instances"` // of the model, on this device
 	State     engine.State   `json:"state"`
 	Why       report.Text    `json:"why,omitzero"`
 	PID       int            `json:"pid,omitempty"`
@@ -47,107 +28,56 @@ type DeviceInfo struct {
 	Faults    []engine.Fault `json:"faults,omitempty"`
 }
 
-// Workers is a model on several devices, each run by a process of its own. A
-// batch goes to one that is free; a device that fails is left out until its
-// process, or the next one, is ready again. Nothing is tried a second time here:
-// that is for the queue, which can take a batch apart.
+// Workers is one model of a crew. A batch goes to an instance that is free; a
+// device that fails is left out until its process, or the next one, is ready
+// again. Nothing is tried a second time here: that is for the queue, which can
+// take a batch apart. The lock is that of the crew.
 type Workers struct {
-	cfg   WorkersConfig
-	seats []*seat
-	stop  context.CancelFunc
-	runs  sync.WaitGroup
-
-	mu     sync.Mutex
+	crew   *Crew
+	name   string
+	seats  []*seat // of one device after the other
 	desc   infer.Description
-	next   int           // where the search for a free device begins
-	change chan struct{} // closed and made anew whenever one may be free
+	next   int // where the search for a free seat begins
 	closed bool
 }
 
 var _ infer.Backend = (*Workers)(nil)
 
-// OpenWorkers starts all workers and waits until each is ready. When one cannot
-// start, which is final, all are stopped and the error is its own.
-func OpenWorkers(ctx context.Context, cfg WorkersConfig) (*Workers, error) {
-	cfg.Floor, cfg.Limit = cmp.Or(cfg.Floor, time.Second), cmp.Or(cfg.Limit, 30*time.Second)
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w := &Workers{cfg: cfg, stop: stop, change: make(chan struct{})}
-	for _, one := range cfg.Workers {
-		s := &seat{Worker: one, home: w, info: DeviceInfo{Device: one.Device, Name: one.Spec.Name, State: engine.Idle}}
-		deps := cfg.Deps
-		deps.Event = s.event
-		var err error
-		if s.sup, err = engine.New(one.Spec, deps); err != nil {
-			stop()
-			return nil, err
-		}
-		w.seats = append(w.seats, s)
-	}
-	for _, s := range w.seats {
-		w.runs.Go(func() { s.failed(s.sup.Run(life)) })
-	}
-	if err := w.allReady(ctx); err != nil {
-		_ = w.Close()
-		return nil, err
-	}
-	w.describe()
-	return w, nil
-}
-
-// allReady waits until every worker was ready once, or one has failed.
-func (w *Workers) allReady(ctx context.Context) error {
-	for {
-		w.mu.Lock()
-		ready, change := 0, w.change
-		for _, s := range w.seats {
-			if s.err != nil {
-				w.mu.Unlock()
-				return s.err
-			}
-			if s.remote != nil {
-				ready++
-			}
-		}
-		w.mu.Unlock()
-		if ready == len(w.seats) {
-			return nil
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+// seat is one instance of a model on one device.
+type seat struct {
+	*station
+	model  *Workers
+	hosted string        // what the worker calls it
+	remote *infer.Remote // nil: not connected
+	last   infer.Description
+	costs  []infer.Cost
+	busy   bool
 }
 
 // describe sums the devices up as one.
 func (w *Workers) describe() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.desc = w.seats[0].remote.Describe()
+	w.crew.mu.Lock()
+	defer w.crew.mu.Unlock()
+	w.desc = w.seats[0].last
 	var names []string
-	for _, s := range w.seats {
-		names = append(names, s.info.Name)
+	for i, s := range w.seats {
+		if i == 0 || s.station != w.seats[i-1].station {
+			names = append(names, s.last.Device.Name)
+		}
 	}
 	w.desc.Device.Name = strings.Join(names, "; ")
 }
 
-// changed wakes all who wait. Called with the lock held.
-func (w *Workers) changed() {
-	close(w.change)
-	w.change = make(chan struct{})
-}
-
-// free waits for a device and takes it. It does not wait where there is none to
+// free waits for a seat and takes it. It does not wait where there is none to
 // wait for.
 func (w *Workers) free(ctx context.Context) (*seat, *infer.Remote, error) {
 	for {
-		w.mu.Lock()
+		w.crew.mu.Lock()
 		if w.closed {
-			w.mu.Unlock()
-			return nil, nil, &infer.Error{Class: infer.Closed, Op: "Run", Detail: "the model is closed"}
+			w.crew.mu.Unlock()
+			return nil, nil, closedFor("Run")
 		}
-		alive, change := false, w.change
+		alive, change := false, w.crew.change
 		for i := range w.seats {
 			s := w.seats[(w.next+i)%len(w.seats)]
 			if !s.serving() {
@@ -155,12 +85,13 @@ func (w *Workers) free(ctx context.Context) (*seat, *infer.Remote, error) {
 			}
 			alive = true
 			if !s.busy {
+				r := s.remote
 				s.busy, w.next = true, (w.next+i+1)%len(w.seats)
-				w.mu.Unlock()
-				return s, s.remote, nil
+				w.crew.mu.Unlock()
+				return s, r, nil
 			}
 		}
-		w.mu.Unlock()
+		w.crew.mu.Unlock()
 		if !alive {
 			return nil, nil, w.away()
 		}
@@ -172,27 +103,22 @@ func (w *Workers) free(ctx context.Context) (*seat, *infer.Remote, error) {
 	}
 }
 
-// away is the answer while no device can be fed.
-func (w *Workers) away() error {
-	return &infer.Error{Class: infer.Away, Op: "Run", Detail: "no device is in service: " + w.states()}
+func closedFor(op string) error {
+	return &infer.Error{Class: infer.Closed, Op: op, Detail: "the model is closed"}
 }
 
-func (w *Workers) states() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// away is the answer while no device can be fed.
+func (w *Workers) away() error {
 	var all []string
-	for _, s := range w.seats {
-		all = append(all, fmt.Sprintf("%s is %s", s.Spec.Name, s.info.State))
+	for _, s := range w.crew.stations {
+		all = append(all, fmt.Sprintf("%s is %s", s.Spec.Name, s.sup.Status().State))
 	}
-	return strings.Join(all, ", ")
+	return &infer.Error{Class: infer.Away, Op: "Run", Detail: "no device is in service: " + strings.Join(all, ", ")}
 }
 
 // Run executes a batch on a device that is free; see infer.Backend. A failure of
 // class Away says that the device went; the batch may be given to another.
 func (w *Workers) Run(ctx context.Context, b *infer.Batch) error {
-	if len(w.seats) == 0 {
-		return w.away()
-	}
 	s, r, err := w.free(ctx)
 	if err != nil {
 		return err
@@ -200,24 +126,27 @@ func (w *Workers) Run(ctx context.Context, b *infer.Batch) error {
 	end := s.sup.Begin(w.bound(r, b.Gear))
 	err = r.Run(ctx, b)
 	end()
-	w.mu.Lock()
+	w.crew.mu.Lock()
 	s.busy = false
-	w.changed()
-	w.mu.Unlock()
+	w.crew.changed()
+	w.crew.mu.Unlock()
 	if err != nil {
 		return s.judge(r, err)
 	}
 	return nil
 }
 
-// bound is how long a batch may take.
+// bound is how long a batch may take. Those of other instances and models may
+// run on the device meanwhile.
 func (w *Workers) bound(r *infer.Remote, gear int) time.Duration {
+	cfg := &w.crew.cfg
 	for _, c := range r.Costs() {
 		if c.Gear == gear {
-			return engine.Bound(c.P99+c.CopyIn+c.CopyOut, w.cfg.Floor, w.cfg.Limit)
+			beside := len(w.seats[0].station.seats)
+			return engine.Bound(time.Duration(beside)*(c.P99+c.CopyIn+c.CopyOut), cfg.Floor, cfg.Limit)
 		}
 	}
-	return w.cfg.Limit
+	return cfg.Limit
 }
 
 // Describe tells what was loaded; see infer.Backend.
@@ -228,25 +157,36 @@ func (w *Workers) Width() int { return len(w.seats) }
 
 // Ready is nil while at least one device may be fed.
 func (w *Workers) Ready() error {
-	w.mu.Lock()
+	if len(w.serving()) == 0 {
+		return w.away()
+	}
+	return nil
+}
+
+// serving are the connections that may be fed.
+func (w *Workers) serving() (all []*infer.Remote) {
+	w.crew.mu.Lock()
+	defer w.crew.mu.Unlock()
 	for _, s := range w.seats {
 		if s.serving() {
-			w.mu.Unlock()
-			return nil
+			all = append(all, s.remote)
 		}
 	}
-	w.mu.Unlock()
-	return w.away()
+	return all
 }
 
 // Devices tells of each device.
 func (w *Workers) Devices() (all []DeviceInfo) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, s := range w.seats {
-		st, info := s.sup.Status(), s.info
-		info.State, info.Why, info.PID, info.Starts, info.Faults = st.State, st.Why, st.PID, st.Starts, st.Faults
-		all = append(all, info)
+	w.crew.mu.Lock()
+	defer w.crew.mu.Unlock()
+	for i, s := range w.seats {
+		if i > 0 && s.station == w.seats[i-1].station {
+			all[len(all)-1].Instances++
+			continue
+		}
+		st, d := s.sup.Status(), s.last.Device
+		all = append(all, DeviceInfo{Device: s.Device, Name: d.Name, Simulated: d.Simulated, Instances: 1,
+			State: st.State, Why: st.Why, PID: st.PID, Starts: st.Starts, LoadedMS: s.loadedMS, Costs: s.costs, Faults: st.Faults})
 	}
 	return all
 }
@@ -254,16 +194,7 @@ func (w *Workers) Devices() (all []DeviceInfo) {
 // Probe is nil when a device in service answers; see infer.Backend.
 func (w *Workers) Probe(ctx context.Context) error {
 	var errs []error
-	for _, s := range w.seats {
-		w.mu.Lock()
-		r := s.remote
-		if !s.serving() {
-			r = nil
-		}
-		w.mu.Unlock()
-		if r == nil {
-			continue
-		}
+	for _, r := range w.serving() {
 		err := r.Probe(ctx)
 		if err == nil {
 			return nil
@@ -276,17 +207,63 @@ func (w *Workers) Probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close stops the workers, which let what runs come to its end.
+// Close ends the model; its workers go on, until those of the crew are stopped.
 func (w *Workers) Close() error {
-	w.mu.Lock()
+	w.crew.mu.Lock()
+	defer w.crew.mu.Unlock()
 	if w.closed {
-		w.mu.Unlock()
-		return &infer.Error{Class: infer.Closed, Op: "Close", Detail: "the model is closed"}
+		return closedFor("Close")
 	}
 	w.closed = true
-	w.changed()
-	w.mu.Unlock()
-	w.stop()
-	w.runs.Wait()
+	w.crew.changed()
 	return nil
+}
+
+// take puts an instance into service, unless it is of another model than before.
+func (s *seat) take(r *infer.Remote) bool {
+	d := r.Describe()
+	s.crew.mu.Lock()
+	defer s.crew.mu.Unlock()
+	known := s.model.desc
+	if len(known.Signature.Inputs) > 0 && !(reflect.DeepEqual(known.Signature, d.Signature) && reflect.DeepEqual(known.Gears, d.Gears)) {
+		return false
+	}
+	s.remote, s.last, s.costs = r, d, r.Costs()
+	s.crew.changed()
+	return true
+}
+
+// drop takes an instance out of service.
+func (s *seat) drop(r *infer.Remote) {
+	s.crew.mu.Lock()
+	defer s.crew.mu.Unlock()
+	if s.remote == r {
+		s.remote = nil
+		s.crew.changed()
+	}
+}
+
+// serving is true for an instance that may be fed.
+func (s *seat) serving() bool { return s.err == nil && s.remote != nil && s.sup.Serving() }
+
+// judge tells the supervisor what its process went through, and the caller what
+// it means to him.
+func (s *seat) judge(r *infer.Remote, err error) error {
+	e, ok := errors.AsType[*infer.Error](err)
+	if !ok || e.Class == infer.Reject || e.Class == infer.Short || e.Class == infer.Canceled {
+		return err
+	}
+	gone := e.Class == infer.Lost || e.Class == infer.Closed
+	if gone {
+		s.drop(r)
+	}
+	if e.Action != "" {
+		s.sup.Report(r.PID(), engine.Fault{Action: engine.Action(e.Action), Code: e.Code, Name: e.Name, Text: report.Same(e.Error())})
+	}
+	if !gone {
+		return err
+	}
+	away := *e
+	away.Class, away.Detail, away.Cause = infer.Away, fmt.Sprintf("%s went away: %s", s.Spec.Name, e.Detail), err
+	return &away
 }

@@ -28,6 +28,7 @@ type ward struct {
 	t      *testing.T
 	dir    string
 	faults map[string]func(n int) *infer.Error
+	models []string // what each worker has beside m
 
 	mu     sync.Mutex
 	starts map[string]int
@@ -60,6 +61,10 @@ func (w *ward) start(s engine.Spec, sink engine.Sink) (engine.Process, error) {
 	if err != nil {
 		return engine.Process{}, err
 	}
+	hosted := []infer.Hosted{{Name: "m", Backend: b}}
+	for _, name := range w.models {
+		hosted = append(hosted, infer.Hosted{Name: name, Backend: b})
+	}
 	at := filepath.Join(w.dir, s.Name)
 	_ = os.Remove(at)
 	l, err := net.Listen("unix", at)
@@ -70,7 +75,7 @@ func (w *ward) start(s engine.Spec, sink engine.Sink) (engine.Process, error) {
 	w.ends[s.Name] = cancel
 	go func() {
 		sink("stdout", "ready")
-		_ = infer.ServeWorker(ctx, l, []infer.Hosted{{Name: "m", Backend: b}}, infer.WorkerOptions{})
+		_ = infer.ServeWorker(ctx, l, hosted, infer.WorkerOptions{})
 		_ = b.Close()
 		done <- engine.Exit{Code: -1, Signal: "SIGKILL"}
 	}()
@@ -83,8 +88,8 @@ func (w *ward) kill(name string) {
 	w.ends[name]()
 }
 
-func (w *ward) config(names ...string) WorkersConfig {
-	cfg := WorkersConfig{Model: "m", Floor: 50 * time.Millisecond, Deps: engine.Deps{Start: w.start, Explain: func(c engine.Crash) engine.Explanation {
+func (w *ward) config(names ...string) CrewConfig {
+	cfg := CrewConfig{Models: []Hosting{{Name: "m"}}, Floor: 50 * time.Millisecond, Deps: engine.Deps{Start: w.start, Explain: func(c engine.Crash) engine.Explanation {
 		if c.State == engine.Starting {
 			return engine.Explanation{Action: engine.FixHost, Problem: &report.Problem{What: report.T("device %d has no driver", "设备 %d 没有驱动", c.Devices[0])}}
 		}
@@ -103,11 +108,11 @@ func (w *ward) config(names ...string) WorkersConfig {
 
 func (w *ward) open(names ...string) *Workers {
 	w.t.Helper()
-	all, err := OpenWorkers(w.t.Context(), w.config(names...))
+	crew, err := OpenCrew(w.t.Context(), w.config(names...))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return all
+	return crew.Model("m")
 }
 
 // three is a batch of three rows.
@@ -136,6 +141,7 @@ func TestWorkersShareBatchesAndComeBack(t *testing.T) {
 	if err := errors.Join(all.Ready(), all.Probe(t.Context()), all.Close()); err != nil {
 		t.Error(err)
 	}
+	all.crew.Close()
 	if e, ok := errors.AsType[*infer.Error](all.Run(t.Context(), three())); !ok || e.Class != infer.Closed {
 		t.Errorf("after Close: %v", e)
 	}
@@ -153,7 +159,7 @@ func TestDeviceThatFailsIsLeftOut(t *testing.T) {
 		return &infer.Error{Class: infer.Lost, Code: 507899, Name: "ACL_ERROR_RT_DRV_INTERNAL_ERROR", Detail: "gone", Action: string(engine.Quarantine)}
 	}
 	all := w.open("npu0", "npu1")
-	defer all.Close()
+	defer all.crew.Close()
 	away := 0
 	for range 10 {
 		if e, ok := errors.AsType[*infer.Error](all.Run(t.Context(), three())); ok {
@@ -186,16 +192,14 @@ func TestNoDeviceIsSaidAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := all.Close(); err != nil {
-		t.Error(err)
-	}
+	all.crew.Close()
 }
 
 func TestOneWorkerThatCannotStartEndsTheStart(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	w := newWard(t)
 	w.refuse["npu1"] = true
-	_, err := OpenWorkers(t.Context(), w.config("npu0", "npu1"))
+	_, err := OpenCrew(t.Context(), w.config("npu0", "npu1"))
 	if p, ok := errors.AsType[*report.Problem](err); !ok || p.What.En != "device 1 has no driver" {
 		t.Errorf("got %v", err)
 	}

@@ -4,14 +4,18 @@
 cat >"$archname" <<END
 #!/bin/bash
 # SIMULATED package, for tests: nothing of the vendor is in it.
-label='$LABEL' script='$SCRIPT' skip=$SKIP bytes=$filesizes md5=$MD5sum sha256=$SHAsum
+label='$LABEL' script='$SCRIPT'
+MD5="$MD5sum"
+SHA="$SHAsum"
+filesizes="$filesizes"
+skip="$SKIP"
 END
 cat >>"$archname" <<'END'
 me=$0 quiet= noexec= keep= dir= options=()
 payload() { tail -n "+$((skip + 1))" "$me"; }
 whole() {
-  [ "$(payload | wc -c)" = "$bytes" ] && [ "$(payload | md5sum | cut -c -32)" = "$md5" ] &&
-    [ "$(payload | sha256sum | cut -c -64)" = "$sha256" ] || { echo "$label: the archive is damaged" >&2; return 1; }
+  [ "$(payload | wc -c)" = "$filesizes" ] && [ "$(payload | md5sum | cut -c -32)" = "$MD5" ] &&
+    [ "$(payload | sha256sum | cut -c -64)" = "$SHA" ] || { echo "$label: the archive is damaged" >&2; return 1; }
 }
 for o; do
   case $o in
@@ -21,7 +25,7 @@ installer: --install --full --run --devel --upgrade --uninstall --pre-check --qu
            --install-path=DIR --install-for-all --install-username=U --install-usergroup=G
            --chip= --feature= --type= --pylocal --setenv --docker-root= --whitelist= --blacklist= --install-scene="
     exit 0 ;;
-  --info) echo "$label: $bytes bytes, md5 $md5, runs $script"; exit 0 ;;
+  --info) echo "$label: $filesizes bytes, md5 $MD5, runs $script"; exit 0 ;;
   --list) payload | gzip -cd | tar -tvf -; exit ;;
   --check) whole || exit 2; echo "$label: the archive is whole"; exit 0 ;;
   --noexec) noexec=1 ;;

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-
-	"github.com/ascendctl/ascendctl/internal/model"
 )
 
 // field appends a varint field of a protobuf message. protowire is left to the
@@ -29,6 +26,16 @@ func packed(m []byte, number int, row []int64) []byte {
 		data = binary.AppendUvarint(data, uint64(n))
 	}
 	return sub(m, number, data)
+}
+
+func bits(row []bool) []int64 {
+	out := make([]int64, len(row))
+	for i, b := range row {
+		if b {
+			out[i] = 1
+		}
+	}
+	return out
 }
 
 // words of a file with compressed attributes: each attribute name and text has
@@ -68,7 +75,7 @@ func (w *words) text(s string) int64 {
 }
 
 // attrs appends an attribute map in field number. Values are int64, bool,
-// string, []int64, []string, []bool, [][2]int64.
+// string, []int64, []string, []bool, [][2]int64, and constant.
 func (w *words) attrs(m []byte, number int, values map[string]any) []byte {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name]
@@ -92,21 +99,18 @@ func (w *words) value(value any, coded bool) []byte {
 	case []int64:
 		return sub(nil, 1, field(packed(nil, 3, v), 20, 2))
 	case []bool:
-		row := make([]int64, len(v))
-		for i, b := range v {
-			if b {
-				row[i] = 1
-			}
-		}
-		return sub(nil, 1, field(packed(nil, 5, row), 20, 4))
+		return sub(nil, 1, field(packed(nil, 5, bits(v)), 20, 4))
 	case []string:
+		if coded {
+			row := make([]int64, len(v))
+			for i, s := range v {
+				row[i] = w.text(s)
+			}
+			return w.value(row, false) // by its type too a list of numbers: the true loader looks
+		}
 		var list []byte
 		for _, s := range v {
-			if coded {
-				list = field(list, 3, uint64(w.text(s)))
-			} else {
-				list = sub(list, 2, s)
-			}
+			list = sub(list, 2, s)
 		}
 		return sub(nil, 1, field(list, 20, 1))
 	case [][2]int64:
@@ -115,9 +119,15 @@ func (w *words) value(value any, coded bool) []byte {
 			rows = sub(rows, 1, packed(nil, 1, r[:]))
 		}
 		return sub(nil, 14, rows)
+	case constant:
+		desc := w.tensor(Tensor{DType: "UINT8"}, []int64{int64(v)}, 0, nil)
+		return sub(nil, 12, sub(nil, 1, field(field(desc, 11, uint64(v)), 18, 0)))
 	}
 	panic(fmt.Sprintf("omtest: no attribute of type %T", value))
 }
+
+// constant is a weight: all bytes of the weight partition.
+type constant int64
 
 // tensor is a TensorDescriptor.
 func (w *words) tensor(t Tensor, dims []int64, size int64, values map[string]any) []byte {
@@ -125,121 +135,5 @@ func (w *words) tensor(t Tensor, dims []int64, size int64, values map[string]any
 	m = sub(m, 3, packed(nil, 1, dims))
 	m = sub(m, 4, t.layout())
 	m = w.attrs(m, 5, values)
-	return field(m, 10, uint64(size))
-}
-
-// definition is the MODEL_DEF partition.
-func (f File) definition() []byte {
-	w := &words{compress: f.Generation == Wide}
-	g := sub(nil, 1, f.Name+"_0")
-	for i, t := range f.inputs() {
-		g = sub(g, 6, f.data(w, i, t))
-	}
-	if f.Gears.Kind != "" {
-		g = sub(g, 6, f.branch(w))
-	}
-	g = sub(g, 6, sub(sub(nil, 1, "weights"), 2, "Const"))
-	g = sub(g, 6, f.netOutput(w))
-	names := make([]string, len(f.Outputs))
-	for i, t := range f.Outputs {
-		names[i] = outputName(t)
-	}
-	said := map[string]any{
-		"atc_version": f.ATC, "opp_version": f.ATC, "soc_version": f.SoC, "framework_type": f.Framework, "atc_cmdline": f.Command,
-		"memory_size": f.Work, "weight_size": int64(len(f.Weights)), "stream_num": max(f.Streams, 1), "event_num": f.Events,
-		"zero_copy_memory_size": int64(0), "attr_model_out_nodes_name": names,
-	}
-	for name, v := range said {
-		if v == "" {
-			delete(said, name)
-		}
-	}
-	if w.compress {
-		said["om_compress_version"], said["attr_name_enum"] = int64(1), w.names
-		said["attr_value_enum"], said["attrs_use_string_value"] = w.values, w.coded
-	}
-	return modelDef(f.Name, g, said)
-}
-
-// modelDef is a ModelDef; the attributes lie behind the graph, as in real files.
-func modelDef(name string, graph []byte, said map[string]any) []byte {
-	m := sub(sub(nil, 1, name), 3, "1.11.z.0")
-	m = sub(m, 7, graph)
-	return new(words).attrs(m, 11, said)
-}
-
-// data is the Data op of input i. Only the newer generations number them.
-func (f File) data(w *words, i int, t Tensor) []byte {
-	m := sub(sub(nil, 1, t.Name), 2, "Data")
-	values := map[string]any{}
-	if f.Generation != Layout1 {
-		values["index"] = int64(i)
-	}
-	if f.Gears.Kind != "" && i < len(f.GearInputs) {
-		values["_mbatch_origin_input_dims"] = f.GearInputs[i]
-	}
-	m = w.attrs(m, 10, values)
-	var ranges map[string]any
-	if len(t.Range) > 0 {
-		ranges = map[string]any{"shape_range": t.Range}
-	}
-	m = sub(m, 33, w.tensor(t, t.Dims, t.Bytes(), ranges))
-	return sub(m, 34, w.tensor(t, t.Dims, Padded(t.Bytes()), nil))
-}
-
-// branch is the Case op that picks the gear.
-func (f File) branch(w *words) []byte {
-	values := map[string]any{
-		"_batch_num":          int64(len(f.Gears.Values)),
-		"mbatch_dynamic_type": map[string]int64{model.GearBatch: 1, model.GearImage: 2, model.GearDims: 3}[f.Gears.Kind],
-	}
-	order := make([]string, len(f.Inputs))
-	for i, t := range f.Inputs {
-		order[i] = t.Name
-	}
-	values["user_designate_shape_order"] = order
-	for i, row := range f.Gears.Values {
-		values[fmt.Sprintf("_pred_value_%d", i)] = row
-	}
-	return w.attrs(sub(sub(nil, 1, "branch"), 2, "Case"), 10, values)
-}
-
-func (f File) netOutput(w *words) []byte {
-	m := sub(sub(nil, 1, "Node_Output"), 2, "NetOutput")
-	values := map[string]any{}
-	if f.Gears.Kind == model.GearBatch {
-		values["_dynamic_output_dims"] = f.outputDims()
-	}
-	m = w.attrs(m, 10, values)
-	for range f.Outputs {
-		m = sub(m, 24, "branch")
-	}
-	slots := make([]int64, len(f.Outputs))
-	for i := range slots {
-		slots[i] = int64(i)
-	}
-	m = packed(m, 25, slots)
-	for _, t := range f.Outputs {
-		m = sub(m, 33, w.tensor(t, t.Dims, Padded(t.Bytes()), nil))
-	}
-	return m
-}
-
-// outputDims are the output shapes of each gear: "gear,output,dims...".
-func (f File) outputDims() (out []string) {
-	largest := f.Gears.Values[0][0]
-	for _, g := range f.Gears.Values {
-		largest = max(largest, g[0])
-	}
-	for gear, g := range f.Gears.Values {
-		for i, t := range f.Outputs {
-			dims := slices.Clone(t.Dims)
-			if len(dims) > 0 && dims[0] == largest {
-				dims[0] = g[0]
-			}
-			row := strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", ",")
-			out = append(out, fmt.Sprintf("%d,%d,%s", gear, i, row))
-		}
-	}
-	return out
+	return field(field(m, 9, 1), 10, uint64(size)) // 9: the size stands here, not among the attributes
 }

@@ -3,6 +3,7 @@ package omtest
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/ascendctl/ascendctl/internal/model"
 )
@@ -13,16 +14,8 @@ func (f File) inputs() []Tensor {
 	if f.Gears.Kind == "" {
 		return f.Inputs
 	}
-	width := int64(len(f.Gears.Values[0]))
+	width := int64(len(f.rows()[0]))
 	return append(f.Inputs[:len(f.Inputs):len(f.Inputs)], Tensor{Name: GearName, DType: "INT32", Dims: []int64{width}})
-}
-
-// shown are the dims of input i as people see them.
-func (f File) shown(i int, t Tensor) []int64 {
-	if f.Gears.Kind != "" && i < len(f.GearInputs) {
-		return f.GearInputs[i]
-	}
-	return t.Dims
 }
 
 // outputName is how the file records the name of output i: with the slot.
@@ -49,6 +42,7 @@ func (f File) description(more bool) []byte {
 	out = record(out, 1, outs)
 	if f.Gears.Kind != "" {
 		out = record(out, map[string]uint32{model.GearBatch: 2, model.GearImage: 3, model.GearDims: 4}[f.Gears.Kind], f.gearRecord())
+		out = record(record(out, 5, texts(f.outputDims())), 6, texts(f.order()))
 	}
 	if !more {
 		return out
@@ -56,7 +50,7 @@ func (f File) description(more bool) []byte {
 	if f.SoC != "" {
 		out = record(out, RecordSoC, []byte(f.SoC))
 	}
-	out = record(out, RecordWork, le.AppendUint64(nil, uint64(f.Work)))
+	out = record(out, RecordWork, le.AppendUint64(nil, uint64(f.work())))
 	out = record(out, RecordWeights, le.AppendUint64(nil, uint64(len(f.Weights))))
 	if f.Gears.Kind != "" {
 		out = record(out, RecordGear, le.AppendUint32(nil, uint32(len(f.Inputs))))
@@ -71,14 +65,24 @@ func (f File) gearRecord() []byte {
 	le := binary.LittleEndian
 	out := le.AppendUint32(nil, uint32(len(f.Gears.Values)))
 	if f.Gears.Kind != model.GearBatch {
-		for _, row := range f.Gears.Values {
+		for _, row := range f.rows() {
 			out = le.AppendUint32(out, uint32(len(row)))
 		}
 	}
-	for _, row := range f.Gears.Values {
+	for _, row := range f.rows() {
 		out = numbers(out, row)
 	}
 	return out
+}
+
+// texts is a record of texts: how many, their lengths, they.
+func texts(row []string) []byte {
+	le := binary.LittleEndian
+	out := le.AppendUint32(nil, uint32(len(row)))
+	for _, s := range row {
+		out = le.AppendUint32(out, uint32(len(s)))
+	}
+	return append(out, strings.Join(row, "")...)
 }
 
 func describe(out []byte, name string, t Tensor, dims []int64) []byte {

@@ -34,7 +34,7 @@ type File struct {
 	Outputs    []Tensor
 	Gears      model.Gears // Inputs and Outputs then are of the largest
 	GearInputs [][]int64   // dims of each input as people see them: -1 where a gear decides
-	Work       int64       // bytes of work memory
+	Work       int64       // bytes of work memory; 0 is what its inputs and outputs take
 	Weights    []byte
 	Streams    int64
 	Events     int64
@@ -190,10 +190,19 @@ func (f File) Encode() []byte {
 	return append(f.header(len(body)), body...)
 }
 
+// work is the work memory: what was asked for, else just the inputs and
+// outputs. With less than these the true library refuses the file.
+func (f File) work() int64 {
+	if f.Work == 0 {
+		_, _, total := f.places()
+		return total
+	}
+	return f.Work
+}
+
 func (f File) parts() []part {
 	kernels := part{3, f.payload()}
-	tasks := part{2, field(nil, 11, uint64(f.Work))}
-	tasks.data = field(tasks.data, 14, uint64(len(f.Weights)))
+	tasks := part{2, f.tasks()}
 	def := part{0, f.definition()}
 	weights := part{1, f.Weights}
 	if f.Generation == Wide {

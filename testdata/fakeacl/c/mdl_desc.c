@@ -184,10 +184,13 @@ static bool learn(model *m, int gear) {
 
 aclError aclmdlGetCurOutputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *to) {
   CALL;
+  const aclmdlDesc *d = modelDesc ? desc_of(modelDesc) : NULL;
+  if (d && d->m && d->m->alive && d->m->gear >= 0 && d->m->gear_by != d->m->file.runs.kind && index < (size_t)d->d.outputs && to)
+    return fake_fail(FAILURE, "E19999", "the gear was set by the setter of another kind");
   int code = dims(modelDesc, true, index, false, to);
   if (code) return code;
-  model *m = desc_of(modelDesc)->m;
-  if (!m || !m->alive) return model_of(desc_of(modelDesc)->id) ? 0 : GE_MODEL_ID;
+  model *m = d->m;
+  if (!m || !m->alive) return model_of(d->id) ? 0 : GE_MODEL_ID;
   if (m->file.dynamic) return fake_fail(NOT_SUPPORTED, NULL, "not for a model of dynamic shape");
   if (m->file.runs.kind == NO_GEARS || m->gear < 0 || !learn(m, m->gear)) return 0;
   to->dimCount = m->out_rank[m->gear][index];
@@ -254,18 +257,17 @@ aclError aclmdlGetDynamicBatch(const aclmdlDesc *modelDesc, aclmdlBatch *batch) 
   return 0;
 }
 
-// The index is looked at only where there are gears of the kind.
-static int all_inputs(const aclmdlDesc *d, gear_kind kind, size_t index) {
-  return index == (size_t)-1 || !d || d->d.kind != kind ? 0 : fake_value(INVALID_PARAM, "EH0001", "index", (long long)index, "-1");
+static int all_inputs(size_t index) {
+  return index == (size_t)-1 ? 0 : fake_value(INVALID_PARAM, "EH0001", "index", (long long)index, "-1");
 }
 
+// The index is not looked at, though it is documented to be -1.
 aclError aclmdlGetDynamicHW(const aclmdlDesc *modelDesc, size_t index, aclmdlHW *hw) {
   CALL;
   if (!modelDesc) return fake_null_model("modelDesc");
   if (!hw) return fake_null_model("hw");
   aclmdlDesc *d = desc_of(modelDesc);
-  int code = all_inputs(d, IMAGE, index);
-  if (code) return code;
+  (void)index;
   memset(hw, 0, sizeof *hw);
   if (!d || d->d.kind != IMAGE) return 0;
   hw->hwCount = d->d.gears;
@@ -278,7 +280,7 @@ aclError aclmdlGetInputDynamicGearCount(const aclmdlDesc *modelDesc, size_t inde
   if (!modelDesc) return fake_null_model("modelDesc");
   if (!count) return fake_null_model("gearCount");
   aclmdlDesc *d = desc_of(modelDesc);
-  int code = all_inputs(d, DIMS, index);
+  int code = all_inputs(index);
   if (code) return code;
   *count = d && d->d.kind == DIMS ? d->d.gears : 0;
   return 0;
@@ -289,9 +291,9 @@ aclError aclmdlGetInputDynamicDims(const aclmdlDesc *modelDesc, size_t index, ac
   if (!modelDesc) return fake_null_model("modelDesc");
   if (!to) return fake_null_model("dims");
   aclmdlDesc *d = desc_of(modelDesc);
-  int code = all_inputs(d, DIMS, index);
+  int code = all_inputs(index);
   if (code) return code;
-  if (!d || (int)count < d->d.gears) return fake_value(INVALID_PARAM, "EH0001", "gearCount", (long long)count, "the number of gears");
+  if (!d || (d->d.kind == DIMS && (int)count < d->d.gears)) return fake_value(INVALID_PARAM, "EH0001", "gearCount", (long long)count, "the number of gears");
   for (int i = 0; i < d->d.gears && d->d.kind == DIMS; i++) {
     // A gear of the file may name the changing dimensions only.
     size_t n = 0;

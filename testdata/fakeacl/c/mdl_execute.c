@@ -90,7 +90,7 @@ static int judge(const job *j, const fake_stream *s) {
   if (code || (code = counts(j))) return code;
   memory(j->in, "input", false);
   memory(j->out, "output", j->sync);
-  for (int i = 0; i < j->in->n; i++)
+  for (int i = 0; i < j->in->n && j->m->file.dynamic; i++)
     if (!j->in->buffer[i]->data) return fake_fail(INVALID_PARAM, NULL, "input %d is a null pointer", i);
   if (!j->m->file.dynamic && (code = lengths(j))) return code;
   if ((code = shapes(j))) return code;

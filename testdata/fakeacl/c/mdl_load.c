@@ -60,6 +60,15 @@ static int judge(const om *o) {
   return *o->soc && strcmp(o->soc, fake.soc) ? other_chip(o->soc) : 0;
 }
 
+// io is what inputs and outputs take of the work memory. They lie in the
+// caller's buffers, so memory given for a load may be shorter by it.
+static size_t io(const description *d) {
+  size_t n = 0;
+  for (int i = 0; i < d->inputs; i++) n += padded(d->in[i].size);
+  for (int i = 0; i < d->outputs; i++) n += padded(d->out[i].size);
+  return n;
+}
+
 static int place(model *m, int which, const void *at, size_t size, size_t need) {
   if (!at || (which == 0 && m->file.dynamic)) {
     m->taken += need;
@@ -70,7 +79,8 @@ static int place(model *m, int which, const void *at, size_t size, size_t need) 
     fake_violate("model-in-foreign-memory", "%p is no device memory", at);
     return fake_fail(GE_PARAM, NULL, "the memory given is not device memory");
   }
-  if (size < need) return fake_fail(GE_PARAM, NULL, "the memory given has %zu bytes, %zu are needed", size, need);
+  size_t spared = which == 0 ? io(&m->file.runs) : 0;
+  if (size + spared < need) return fake_fail(GE_PARAM, NULL, "the memory given has %zu bytes, %zu are needed", size, need - spared);
   m->given[which] = r, r->used_by++;
   return 0;
 }

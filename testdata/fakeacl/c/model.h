@@ -53,6 +53,7 @@ typedef struct model {
   int executing;          // runs under way or queued
   const fake_stream *on;  // the stream of the queued ones
   int gear;               // set last; -1: never
+  gear_kind gear_by;      // by the setter of this kind
   void *session;          // of ONNX Runtime
   int64_t out_dims[128][FAKE_MAX_IO][16];  // of each gear, once known
   int out_rank[128][FAKE_MAX_IO];

@@ -75,6 +75,8 @@ static int begin(const char *path) {
     else if (fake.release >= R91 && !fake.driver) fake_fail(INTERNAL, "EL0003", "The argument is invalid.");
     else if (fake.release >= R91) fake_fail(INTERNAL, "EL0001", "Device not found or invalid.");
     code = fake_fail(INTERNAL, NULL, "init SoC version failed");
+    // The part for models starts first, and its number comes out as it is.
+    if (!fake.backend && fake.release >= HEAD) code = GE_STATUS_PARAM;
   }
   if (code) {
     free(content);
@@ -118,6 +120,7 @@ aclError aclFinalize(void) {
     fake_violate("finalized-twice", "ACL is not up");
     return fake_fail(REPEAT_FINALIZE, NULL, "repeatedly finalized");
   }
+  if (!fake.inits && !fake.backend) return fake_fail(RT_INTERNAL, NULL, "libruntime_v100.so: cannot open shared object file: No such file or directory");
   if (!fake.inits) fake_violate("finalize-without-init", "no aclInit succeeded before");
   if (fake.inits > 1) fake_violate("finalize-for-others", "%d users of ACL in this process", fake.inits);
   if (fake.inits) leaks();
