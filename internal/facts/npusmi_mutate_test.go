@@ -210,10 +210,11 @@ func (s *sheet) print(r *rand.Rand, border string) []string {
 }
 
 // tables cuts a capture into its chip table and its process table (nil: none).
+// What a mail did to it is taken off: the columns are what is tried here.
 func tables(text string) (top []string, chips *sheet, middle []string, procs *sheet) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+		lines[i] = strings.TrimRight(strings.ReplaceAll(strings.TrimPrefix(lines[i], "> "), "\u00a0", " "), " ")
 	}
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "| NPU ") })
 	end := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Process id") })
