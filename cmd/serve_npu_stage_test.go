@@ -99,6 +99,7 @@ func (s *stage) command(args ...string) *exec.Cmd {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	// A comma would end the path in GORACE: the name of a test here has none.
 	c.Env = append(os.Environ(), "HOME="+s.dir, "LANG=C.UTF-8", "GORACE=log_path="+s.races())
 	c.Env = append(c.Env, s.env...)
 	c.Env = append(c.Env, s.double.Env(s.config, s.report, library(s.t, root))...)
