@@ -138,7 +138,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 func TestGarbledLines(t *testing.T) {
 	for _, c := range smiCases(t) {
 		seen := map[string]bool{}
-		for _, w := range strings.FieldsFunc(string(c.text), func(r rune) bool { return strings.ContainsRune(" \t\n|/:", r) }) {
+		for _, w := range strings.FieldsFunc(string(c.text), func(r rune) bool { return strings.ContainsRune(" \u00a0\t\n|/:", r) }) {
 			seen[w] = true
 		}
 		for seed := range uint64(100) {
