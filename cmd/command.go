@@ -89,8 +89,9 @@ func (f *flagSet) mark(name string) {
 	_ = f.SetAnnotation(name, groupKey, []string{f.in.In(f.lang)}) // fails only for a flag that is not there
 }
 
-// build makes the cobra command of c and of all below it.
-func (s *session) build(c command) *cobra.Command {
+// build makes the cobra command of c and of all below it; flags only where
+// wanted says so, because they are most of the work.
+func (s *session) build(c command, wanted func(command) bool) *cobra.Command {
 	cc := &cobra.Command{
 		Use: c.use, Short: c.short.In(s.lang), Long: c.long.In(s.lang),
 		SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
@@ -103,7 +104,7 @@ func (s *session) build(c command) *cobra.Command {
 		cc.Aliases = []string{c.alias}
 	}
 	f := &flagSet{FlagSet: cc.Flags(), lang: s.lang, in: flagsWhat}
-	if c.flags != nil {
+	if c.flags != nil && wanted(c) {
 		c.flags(f)
 	}
 	cc.Args = func(cc *cobra.Command, args []string) error { return checkArgs(c, cc, args) }
@@ -118,7 +119,7 @@ func (s *session) build(c command) *cobra.Command {
 		return c.run(cc.Context(), args)
 	}
 	for _, sub := range c.sub {
-		cc.AddCommand(s.build(sub))
+		cc.AddCommand(s.build(sub, wanted))
 	}
 	return cc
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,17 @@ var (
 )
 
 // tree is every command there is.
-func (s *session) tree() *cobra.Command {
+func (s *session) tree() *cobra.Command { return s.treeWith(func(command) bool { return true }) }
+
+// treeFor is tree for one line: a command that no word of it names cannot be
+// run by it, and does without its flags.
+func (s *session) treeFor(args []string) *cobra.Command {
+	return s.treeWith(func(c command) bool {
+		return slices.Contains(args, c.name()) || c.alias != "" && slices.Contains(args, c.alias)
+	})
+}
+
+func (s *session) treeWith(wanted func(command) bool) *cobra.Command {
 	root := s.build(command{
 		use:   Name,
 		short: report.T("Take a Huawei Ascend NPU host from bare to serving", "将昇腾 NPU 主机从裸机带到可提供推理服务"),
@@ -30,7 +41,7 @@ func (s *session) tree() *cobra.Command {
 		},
 		exits: report.T("the same for all commands, see docs/exit-codes.md", "所有命令一致，见 docs/exit-codes.md"),
 		sub:   []command{s.preflightCommand(), s.installCommand(), s.envCommand(), s.serveCommand(), s.benchCommand(), s.factsCommand(), s.topCommand(), s.compatCommand(), s.explainCommand(), s.inspectCommand(), s.listCommand(), s.bundleCommand(), s.cleanCommand(), s.undoCommand(), s.dataCommand(), s.versionCommand(), s.completionCommand(), s.helpCommand()},
-	})
+	}, wanted)
 	s.globals(&flagSet{FlagSet: root.PersistentFlags(), lang: s.lang})
 	root.SetOut(s.app.Out)
 	root.SetErr(s.app.Err)

@@ -174,7 +174,7 @@ func (s *session) encode(w io.Writer, v any) {
 }
 
 func (s *session) execute(ctx context.Context, args []string) error {
-	root := s.tree()
+	root := s.treeFor(args)
 	root.SetArgs(negativeCode(args))
 	return root.ExecuteContext(ctx)
 }
