@@ -32,8 +32,8 @@ func (s *session) treeWith(wanted func(command) bool) *cobra.Command {
 	root := s.build(command{
 		use:   Name,
 		short: report.T("Take a Huawei Ascend NPU host from bare to serving", "将昇腾 NPU 主机从裸机带到可提供推理服务"),
-		long: report.T("This release looks at hosts, judges them, chooses versions, installs CANN by a plan that can be undone, and serves\nONNX models on the CPU. See docs/ for what works today.",
-			"当前版本可查看并检查主机、选择配套版本、按可撤销的变更计划安装 CANN，并在 CPU 上提供 ONNX 模型的推理服务。\n现有能力见 docs/。"),
+		long: report.T("This release looks at hosts, judges them, chooses versions, installs CANN by a plan that can be undone, and serves\nONNX models on the CPU and .om models through ACL. See docs/ for what works today.",
+			"当前版本可查看并检查主机、选择配套版本、按可撤销的变更计划安装 CANN，并在 CPU 上提供 ONNX 模型、通过 ACL 提供 .om 模型的推理服务。\n现有能力见 docs/。"),
 		examples: []example{
 			{report.T("can this machine run the workload", "本机能否运行该工作负载"), "ascendctl preflight --for vllm-ascend"},
 			{report.T("who holds which device", "各设备由谁占用"), "ascendctl top"},
